@@ -70,6 +70,11 @@ impl Formulas {
         })
     }
 
+    /// The distance.
+    pub(crate) fn distance(&self) -> StraightLine {
+        self.distance.clone()
+    }
+
     /// The step.
     pub(crate) fn program<T: Float>(&self) -> RowProgram<T> {
         RowProgram::new(self.step.clone())

@@ -13,6 +13,8 @@ use rayon::prelude::*;
 
 use crate::fused::{Formulas, Pass, touch};
 use crate::negatives::Sampler;
+use crate::positions::Positions;
+use crate::shared_step::{SharedFormulas, SharedStep};
 
 /// An element type with an atomic form.
 pub(crate) trait Shared: Float {
@@ -60,42 +62,6 @@ struct Worker<T> {
     positions: Positions,
 }
 
-/// The positions of a few nodes: a hash table with linear probing.
-struct Positions {
-    /// A node, its position, and the round in which it was noted.
-    slots: Vec<(u32, u32, u64)>,
-    round: u64,
-}
-
-impl Positions {
-    /// For at most `count` nodes in a round.
-    fn new(count: usize) -> Self {
-        Positions { slots: vec![(0, 0, 0); (4 * count).next_power_of_two()], round: 0 }
-    }
-
-    /// Forgets all nodes.
-    fn clear(&mut self) {
-        self.round += 1;
-    }
-
-    /// The position that was noted for a node; notes this one if there is none.
-    fn first(&mut self, node: u32, position: usize) -> usize {
-        let mask = self.slots.len() - 1;
-        let mut at = node.wrapping_mul(0x9E37_79B1) as usize & mask;
-        loop {
-            let slot = &mut self.slots[at];
-            if slot.2 != self.round {
-                *slot = (node, position as u32, self.round);
-                return position;
-            }
-            if slot.0 == node {
-                return slot.1 as usize;
-            }
-            at = (at + 1) & mask;
-        }
-    }
-}
-
 /// One pass over the pairs in this order. Returns the loss, summed over the pairs.
 ///
 /// # Errors
@@ -124,6 +90,51 @@ pub(crate) fn epoch<M: Manifold, T: Shared>(
         .collect();
     table.iter_mut().zip(&cells).for_each(|(x, cell)| *x = T::load(cell));
     Ok(losses?.iter().sum())
+}
+
+/// One pass over the pairs in this order, with `negatives` that all pairs of a batch share. The threads take
+/// whole batches. Returns the loss, summed over the pairs.
+///
+/// # Errors
+/// A node whose point would not be finite.
+pub(crate) fn shared_epoch<M: Manifold, T: Shared>(
+    manifold: &M,
+    formulas: &SharedFormulas,
+    sampler: &Sampler<'_>,
+    epoch: u64,
+    batches: Batching<'_>,
+    table: &mut [T],
+    width: usize,
+) -> Result<f64, u32> {
+    let Batching { order, batch, negatives } = batches;
+    let cells: Vec<T::Cell> = table.iter().map(|&x| x.share()).collect();
+    let first = epoch * order.len().div_ceil(batch) as u64 + 1;
+    let losses: Result<Vec<f64>, u32> = order
+        .par_chunks(batch)
+        .enumerate()
+        .map_init(
+            || SharedStep::<T>::new(formulas, width),
+            |step, (number, pairs)| {
+                let negatives = sampler.shared(first + number as u64, negatives);
+                let read = |node: u32, row: &mut [T]| load(&cells, node, row);
+                let write = |node: u32, row: &[T]| store(&cells, node, row);
+                step.step(sampler, pairs, &negatives, read, |row| project(manifold, row), write)
+            },
+        )
+        .collect();
+    table.iter_mut().zip(&cells).for_each(|(x, cell)| *x = T::load(cell));
+    Ok(losses?.iter().sum())
+}
+
+/// The pairs of an epoch in batches.
+#[derive(Clone, Copy)]
+pub(crate) struct Batching<'a> {
+    /// The pairs in their order.
+    pub(crate) order: &'a [u32],
+    /// Number of pairs in a batch.
+    pub(crate) batch: usize,
+    /// Number of negative samples that a batch shares.
+    pub(crate) negatives: usize,
 }
 
 impl<T: Shared> Worker<T> {
@@ -184,8 +195,7 @@ impl<T: Shared> Worker<T> {
         let new = program.run(&[&pass.rows, &pass.gradients]).map_err(|j| candidates[j])?;
         for (j, &node) in candidates.iter().enumerate().filter(|(j, _)| first[*j] == *j) {
             new.read(j, row);
-            let cells = &cells[node as usize * width..][..width];
-            cells.iter().zip(&*row).for_each(|(cell, x)| x.store(cell));
+            store(cells, node, row);
         }
         candidates.pop();
         Ok(loss)
@@ -196,6 +206,12 @@ impl<T: Shared> Worker<T> {
 fn load<T: Shared>(cells: &[T::Cell], node: u32, row: &mut [T]) {
     let cells = &cells[node as usize * row.len()..][..row.len()];
     row.iter_mut().zip(cells).for_each(|(x, cell)| *x = T::load(cell));
+}
+
+/// Writes a node's point.
+fn store<T: Shared>(cells: &[T::Cell], node: u32, row: &[T]) {
+    let cells = &cells[node as usize * row.len()..][..row.len()];
+    cells.iter().zip(row).for_each(|(cell, x)| x.store(cell));
 }
 
 /// Replaces a row by a point near it.
@@ -209,19 +225,6 @@ mod tests {
     use super::*;
     use crate::fused::Batches;
     use crate::graph::Builder;
-
-    #[test]
-    fn a_node_has_the_position_that_was_noted_first() {
-        let mut positions = Positions::new(4);
-        // Twice the same nodes: the first round must be forgotten. 16 slots: some nodes share one.
-        for _ in 0..2 {
-            positions.clear();
-            let nodes = [3, 19, 3, 35, 19, 1000, 35];
-            let found: Vec<usize> =
-                nodes.iter().enumerate().map(|(at, &node)| positions.first(node, at)).collect();
-            assert_eq!(found, [0, 1, 0, 3, 1, 5, 3]);
-        }
-    }
 
     /// A node that is drawn twice takes one step, by the sum of its gradients, as in a batch.
     #[test]

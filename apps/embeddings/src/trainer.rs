@@ -7,12 +7,13 @@ use cotangent_apps_common::error::{AppError, Result};
 
 use crate::fused::{Batches, Formulas};
 use crate::graph::{Graph, Neighbours};
-use crate::lock_free::{self, Shared};
+use crate::lock_free::{self, Batching, Shared};
 use crate::losses::Losses;
 use crate::negatives::Sampler;
 use crate::objective::Loss;
 use crate::parameters::Parameters;
 use crate::poincare::Config;
+use crate::shared_step::{SharedFormulas, SharedStep};
 
 /// Number of pairs whose negatives are drawn together: enough to be worth several threads.
 const DRAWN_TOGETHER: usize = 4096;
@@ -29,22 +30,39 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// The ranking loss of a space form needs no tape on the processor, unless negatives are shared or the
-    /// curvature is learned.
+    /// The ranking loss of a space form needs no tape on the processor, unless the curvature is learned, or
+    /// negatives are shared in other coordinates than those of the ball.
     fn new(config: &Config, device: &Device) -> Result<Self> {
-        let manifold = config.geometry.manifold();
-        let of_rows = Formulas::new(&manifold, manifold.ambient(config.dim), config.lr).is_some();
-        let simple =
-            config.objective.loss == Loss::Ranking && !config.learn_kappa && config.shared_negatives == 0;
-        match (of_rows && simple && device.is_cpu(), config.lock_free) {
+        let ranking = config.objective.loss == Loss::Ranking && !config.learn_kappa;
+        let width = config.geometry.manifold().ambient(config.dim);
+        let possible = ranking && device.is_cpu() && AllFormulas::new(config, width, config.lr).is_some();
+        match (possible, config.lock_free) {
             (true, false) => Ok(Form::Fused),
             (true, true) => Ok(Form::LockFree),
             (false, false) => Ok(Form::Tape),
             (false, true) => Err(AppError::usage(
                 "--lock-free: only on the processor (--device cpu), for the ranking loss in a space that \
-                 is no product, without --learn-kappa and --shared-negatives",
+                 is no product, without --learn-kappa; with --shared-negatives only for poincare and \
+                 euclidean",
             )),
         }
+    }
+}
+
+/// The formulas of training without a tape.
+enum AllFormulas {
+    Own(Formulas),
+    Shared(SharedFormulas),
+}
+
+impl AllFormulas {
+    /// For this configuration and rate, if there are such formulas.
+    fn new(config: &Config, width: usize, rate: f64) -> Option<Self> {
+        let formulas = Formulas::new(&config.geometry.manifold(), width, rate)?;
+        if config.shared_negatives == 0 {
+            return Some(AllFormulas::Own(formulas));
+        }
+        SharedFormulas::new(config.geometry.single()?, formulas, width).map(AllFormulas::Shared)
     }
 }
 
@@ -100,30 +118,42 @@ impl<'a, T: Shared> Trainer<'a, T> {
         let manifold = *self.parameters.points.manifold();
         let shape = self.parameters.points.value().shape();
         let (nodes, width) = (shape.rows().len(), shape.width());
-        let formulas = Formulas::new(&manifold, width, self.sgd.rate()).filter(|_| self.form != Form::Tape);
-        let total =
-            match formulas {
-                Some(formulas) if self.form == Form::LockFree => {
-                    let table = self.parameters.points.points_mut().data_mut();
-                    let loss =
-                        lock_free::epoch(&manifold, &formulas, &self.sampler, epoch, &order, table, width);
-                    let loss = loss.map_err(|node| self.diverged(node));
-                    checkpoints.checked(epoch + 1, "loss", loss)?
-                }
-                formulas => {
-                    let mut fused = formulas.map(|formulas| Batches::new(formulas, nodes, width));
-                    self.batches(epoch, &order, checkpoints, |trainer, step, pairs, candidates| {
-                        match &mut fused {
-                            Some(fused) => {
-                                let points = trainer.parameters.points.points_mut().data_mut();
-                                let loss = fused.step(&trainer.sampler, pairs, candidates, points);
-                                loss.map_err(|node| trainer.diverged(node))
-                            }
-                            None => trainer.step_on_tape(step, pairs, candidates),
-                        }
-                    })?
-                }
-            };
+        let formulas = AllFormulas::new(self.config, width, self.sgd.rate());
+        let Config { batch, shared_negatives: negatives, .. } = *self.config;
+        let total = match (self.form, formulas) {
+            (Form::LockFree, Some(formulas)) => {
+                let (table, sampler) = (self.parameters.points.points_mut().data_mut(), &self.sampler);
+                let loss = match formulas {
+                    AllFormulas::Own(formulas) => {
+                        lock_free::epoch(&manifold, &formulas, sampler, epoch, &order, table, width)
+                    }
+                    AllFormulas::Shared(formulas) => {
+                        let batches = Batching { order: &order, batch, negatives };
+                        lock_free::shared_epoch(&manifold, &formulas, sampler, epoch, batches, table, width)
+                    }
+                };
+                let loss = loss.map_err(|node| self.diverged(node));
+                checkpoints.checked(epoch + 1, "loss", loss)?
+            }
+            (Form::Fused, Some(AllFormulas::Own(formulas))) => {
+                let mut fused = Batches::new(formulas, nodes, width);
+                self.batches(epoch, &order, checkpoints, |trainer, _, pairs, candidates| {
+                    let points = trainer.parameters.points.points_mut().data_mut();
+                    let loss = fused.step(&trainer.sampler, pairs, candidates, points);
+                    loss.map_err(|node| trainer.diverged(node))
+                })?
+            }
+            (Form::Fused, Some(AllFormulas::Shared(formulas))) => {
+                let mut fused = SharedStep::new(&formulas, width);
+                self.batches(epoch, &order, checkpoints, |trainer, step, pairs, _| {
+                    let negatives = trainer.sampler.shared(step, negatives);
+                    let points = trainer.parameters.points.points_mut().data_mut();
+                    let loss = fused.step_in(&trainer.sampler, pairs, &negatives, points);
+                    loss.map_err(|node| trainer.diverged(node))
+                })?
+            }
+            _ => self.batches(epoch, &order, checkpoints, Trainer::step_on_tape)?,
+        };
         Ok(total / order.len() as f64)
     }
 
@@ -291,6 +321,30 @@ mod tests {
             let trained = trainer.parameters.distances(&tape, [x, y], learned.batch).item();
             let distance = found.manifold().dist(&row(0), &row(7));
             assert!((distance / trained - 1.0).abs() < 1e-12, "{found}: {distance} {trained}");
+        }
+    }
+
+    #[test]
+    fn shared_negatives_take_the_steps_of_the_tape() {
+        let graph = tree();
+        let curved = Geometry::new(Model::Poincare, Some(vec![-2.5])).unwrap();
+        let geometries = [config(Model::Poincare).geometry, curved, config(Model::Euclidean).geometry];
+        for geometry in geometries {
+            // More negatives than nodes: some are drawn twice, some are heads and second nodes too.
+            for count in [1, 5, 60] {
+                let shared = Config { geometry, shared_negatives: count, ..config(Model::Poincare) };
+                let (points, losses) = trained(&shared, &graph, Form::Tape, 3);
+                let (fused, fused_losses) = trained(&shared, &graph, Form::Fused, 3);
+                let difference = difference(&points, &fused);
+                assert!(difference < 1e-10, "{geometry}, {count}: {difference}");
+                for (loss, fused) in losses.iter().zip(&fused_losses) {
+                    assert!((loss - fused).abs() < 1e-12 * (1.0 + loss), "{count}: {loss} {fused}");
+                }
+                // One thread takes the batches in their order.
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+                let (alone, _) = pool.install(|| trained(&shared, &graph, Form::LockFree, 3));
+                assert_eq!(alone.data(), fused.data());
+            }
         }
     }
 

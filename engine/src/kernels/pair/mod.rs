@@ -7,11 +7,13 @@
 
 mod centred;
 mod jobs;
+mod many_to_many;
 mod pairings;
 mod reverse;
 mod tile;
 
 pub(crate) use self::jobs::{Gradients, Job, entries, pieces, steps};
+pub use self::many_to_many::{ManyToMany, PairSide};
 pub(crate) use self::pairings::{Part, Right, tile_rows, with_right};
 use self::reverse::gradients;
 pub(crate) use self::tile::{ErasedPair, PairKernel, Tile, TileGradients, gradient};

@@ -309,14 +309,27 @@ pub(crate) fn gradient<T: Storage>(
     s: &[T],
     g: &mut [T],
     grads: &mut TileGradients<'_, T>,
+    upstream: impl FnMut(usize, usize, &[T], &mut [T]),
+) {
+    gradient_in_pieces(PIECE, kernel, tile, s, g, grads, upstream);
+}
+
+/// Same as [`gradient`]; the derivatives of `piece` pairs of a row are computed together.
+pub(super) fn gradient_in_pieces<T: Storage>(
+    piece: usize,
+    kernel: &dyn PairKernel<T>,
+    tile: &Tile<'_, T>,
+    s: &[T],
+    g: &mut [T],
+    grads: &mut TileGradients<'_, T>,
     mut upstream: impl FnMut(usize, usize, &[T], &mut [T]),
 ) {
     let [l, r, _] = kernel.counts();
-    T::with_scratch((2 + l + r) * PIECE, |scratch| {
+    T::with_scratch((2 + l + r) * piece, |scratch| {
         let rows = s.chunks_exact(tile.columns).zip(g.chunks_exact_mut(tile.columns)).enumerate();
         for (i, (s, g)) in rows {
-            for (at, (s, g)) in s.chunks(PIECE).zip(g.chunks_mut(PIECE)).enumerate() {
-                let (at, count) = (at * PIECE, s.len());
+            for (at, (s, g)) in s.chunks(piece).zip(g.chunks_mut(piece)).enumerate() {
+                let (at, count) = (at * piece, s.len());
                 let (scores, partials) = scratch[..(2 + l + r) * count].split_at_mut(count);
                 scores.copy_from_slice(s);
                 kernel.differentiate(tile, i, at, scores, partials);

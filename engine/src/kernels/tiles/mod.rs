@@ -6,6 +6,7 @@
 
 mod invariants;
 mod one_to_many;
+mod row_numbers;
 mod row_program;
 mod survey;
 mod terms;
@@ -13,6 +14,7 @@ mod terms;
 use std::ops::Range;
 
 pub use self::one_to_many::OneToMany;
+pub use self::row_numbers::RowNumbers;
 pub use self::row_program::RowProgram;
 use crate::numbers::simd::{Aligned, LANES};
 use crate::numbers::storage::Storage;

@@ -2,10 +2,9 @@
 
 use std::marker::PhantomData;
 
-use crate::formula::plan::Number;
 use crate::formula::straight_line::{Step, StraightLine};
 use crate::kernels::tiles::Tiles;
-use crate::kernels::tiles::survey::{Job, Operand, Survey};
+use crate::kernels::tiles::survey::{Job, Operand, Survey, Target};
 use crate::numbers::lanes::Lanes;
 use crate::numbers::line::pairwise;
 use crate::numbers::simd::{Aligned, LANES};
@@ -81,13 +80,8 @@ impl<T: Storage> OneToMany<T> {
         self.one.extend(one.iter().map(|x| Aligned([x.to_f64(); LANES])));
         let vectors = [Operand::One(&self.one), Operand::Each(others)];
         let (step, width, tiles) = (&self.step, self.width, others.tiles());
-        self.survey.read::<T>(Job { step, vectors: &vectors, width, tiles, reverse: true });
-        let Survey { values, outputs, cotangents, ones, .. } = &mut self.survey;
-        cotangents.resize(values.len(), Number::splat(0.0));
-        ones.resize(outputs.len(), Number::splat(1.0));
-        (self.step.plan.functions.slopes)(values, ones, outputs, cotangents);
-        self.numbers.clear();
-        self.numbers.extend(outputs.iter().flat_map(|number| number.to_array()).take(others.rows));
+        let job = Job { step, vectors: &vectors, width, tiles, reverse: true };
+        self.survey.numbers::<T>(job, &mut self.numbers, others.rows);
         &self.numbers
     }
 
@@ -109,7 +103,8 @@ impl<T: Storage> OneToMany<T> {
         let vectors = [Operand::One(&self.one), Operand::Each(others)];
         let (step, width, tiles) = (&self.step, self.width, others.tiles());
         let job = Job { step, vectors: &vectors, width, tiles, reverse: true };
-        self.survey.gradients(job, weights, &mut self.sums, of_others);
+        let mut targets = [Target::One(&mut self.sums), Target::Each(of_others)];
+        self.survey.gradients(job, weights, &mut targets);
         for (out, sum) in of_one.iter_mut().zip(&self.sums) {
             *out = pairwise(Lanes::from(sum.0));
         }

@@ -41,6 +41,14 @@ pub(super) struct Job<'a> {
     pub(super) reverse: bool,
 }
 
+/// Where the gradient of a vector goes.
+pub(super) enum Target<'a> {
+    /// One row: the sum over all tiles, in lanes, is added.
+    One(&'a mut [Aligned]),
+    /// A row of its own for each.
+    Each(&'a mut Tiles),
+}
+
 /// Groups of a tile.
 const HALVES: usize = LANES / ROWS;
 
@@ -144,6 +152,17 @@ impl Survey {
         }
     }
 
+    /// Reads the rows and finds the numbers of a number formula, and their derivatives by the invariants.
+    pub(super) fn numbers<T: Storage>(&mut self, job: Job<'_>, numbers: &mut Vec<f64>, rows: usize) {
+        self.read::<T>(Job { reverse: true, ..job });
+        let Survey { values, outputs, cotangents, ones, .. } = self;
+        cotangents.resize(values.len(), Number::splat(0.0));
+        ones.resize(outputs.len(), Number::splat(1.0));
+        (job.step.plan.functions.slopes)(values, ones, outputs, cotangents);
+        numbers.clear();
+        numbers.extend(outputs.iter().flat_map(|number| number.to_array()).take(rows));
+    }
+
     /// A basis vector of a tile.
     #[inline(always)]
     fn vector<'a>(&'a self, job: Job<'a>, tile: usize, b: usize) -> &'a [Aligned] {
@@ -181,28 +200,22 @@ impl Survey {
         }
     }
 
-    /// The gradients of a number formula of one vector for all rows and one for each: `weights` times the
-    /// derivatives. Adds to `sums`, in lanes, the gradient of the first.
-    pub(super) fn gradients(&self, job: Job<'_>, weights: &[f64], sums: &mut [Aligned], out: &mut Tiles) {
+    /// The gradients of a number formula, after [`numbers`](Self::numbers): `weights` times the derivatives,
+    /// to a target for each vector.
+    pub(super) fn gradients(&self, job: Job<'_>, weights: &[f64], targets: &mut [Target<'_>]) {
         dispatch_wide(
-            (sums, out),
+            targets,
             #[inline(always)]
-            |(sums, out)| self.gradients_of_tiles::<Avx512>(job, weights, sums, out),
+            |targets| self.gradients_of_tiles::<Avx512>(job, weights, targets),
             #[inline(always)]
-            |(sums, out)| self.gradients_of_tiles::<Avx2>(job, weights, sums, out),
+            |targets| self.gradients_of_tiles::<Avx2>(job, weights, targets),
             #[inline(always)]
-            |(sums, out)| self.gradients_of_tiles::<Portable>(job, weights, sums, out),
+            |targets| self.gradients_of_tiles::<Portable>(job, weights, targets),
         );
     }
 
     #[inline(always)]
-    fn gradients_of_tiles<S: Block>(
-        &self,
-        job: Job<'_>,
-        weights: &[f64],
-        sums: &mut [Aligned],
-        out: &mut Tiles,
-    ) {
+    fn gradients_of_tiles<S: Block>(&self, job: Job<'_>, weights: &[f64], targets: &mut [Target<'_>]) {
         let Job { step, width, .. } = job;
         let (plan, count) = (step.plan, step.plan.invariants.len());
         let zero = Lanes::splat(0.0);
@@ -211,8 +224,7 @@ impl Survey {
         let (mut values, mut cotangents) = ([zero; INVARIANTS], [zero; INVARIANTS]);
         let mut products = [[zero; 4]; INVARIANTS];
         let end = if region_of(plan.metric, 0, width) == END { 0 } else { width - 1 };
-        let tiles = weights.chunks(LANES).zip(out.blocks.chunks_exact_mut(width));
-        for (tile, (weights, out)) in tiles.enumerate() {
+        for (tile, weights) in weights.chunks(LANES).enumerate() {
             for (k, &invariant) in plan.invariants.iter().enumerate() {
                 let at = [tile * HALVES * count + k, (tile * HALVES + 1) * count + k];
                 values[k] = joined::<S>(&self.values, at).lanes();
@@ -234,7 +246,11 @@ impl Survey {
                 Some(weights) => S::load(weights),
                 None => S::load_part(weights),
             };
-            for (i, target) in [&mut *sums, out].into_iter().enumerate() {
+            for (i, target) in targets.iter_mut().enumerate() {
+                let (add, target) = match target {
+                    Target::One(sums) => (true, &mut **sums),
+                    Target::Each(tiles) => (false, &mut tiles.blocks[tile * width..][..width]),
+                };
                 let (mut terms, mut of_end) = (Terms::<S>::new(), S::splat(0.0));
                 for b in (0..plan.basis.len()).filter(|&b| plan.layout.receives[i][b]) {
                     let vector = self.vector(job, tile, b);
@@ -245,9 +261,9 @@ impl Survey {
                     }
                 }
                 let before = target[end].read::<S>();
-                terms.write(i == 0, target);
+                terms.write(add, target);
                 if plan.layout.has_end {
-                    target[end].write(if i == 0 { before + of_end } else { of_end });
+                    target[end].write(if add { before + of_end } else { of_end });
                 }
                 if plan.layout.reads_ends {
                     for (of_ends, at) in [(0, 0), (1, width - 1)] {

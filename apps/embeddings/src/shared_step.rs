@@ -1,0 +1,315 @@
+//! Steps with shared negatives without a tape. The formulas are those of the tape.
+
+use std::cell::Cell;
+
+use cotangent::engine::compiled::{Compiled, Pair};
+use cotangent::engine::formulas::EuclideanDistance;
+use cotangent::engine::{ManyToMany, PairFormula, PairSide, RowNumbers, RowProgram, StraightLine, Tiles};
+use cotangent::layers::{loss, score};
+use cotangent::prelude::*;
+use cotangent_apps_common::geometry::{Factor, Model};
+
+use crate::fused::Formulas;
+use crate::negatives::Sampler;
+use crate::positions::Positions;
+
+/// The formulas of a space: those of a pair's distance and of a step, and that of all distances between heads
+/// and negatives.
+pub(crate) struct SharedFormulas {
+    formulas: Formulas,
+    all_pairs: &'static Compiled<Pair>,
+    params: Vec<f64>,
+    /// The formula of all pairs gives this times the distance.
+    sign: f64,
+    /// It takes points times this.
+    scale: f64,
+    /// Twice the number that it takes of each point.
+    number: Option<StraightLine>,
+}
+
+impl SharedFormulas {
+    /// `None` where the formula of all pairs is in other coordinates than the points.
+    pub(crate) fn new(space: Factor, formulas: Formulas, width: usize) -> Option<Self> {
+        let Factor { model, kappa, .. } = space;
+        match model {
+            Model::Euclidean => Some(SharedFormulas {
+                formulas,
+                all_pairs: EuclideanDistance::compiled(),
+                params: Vec::new(),
+                sign: 1.0,
+                scale: 1.0,
+                number: None,
+            }),
+            // The score is that of the unit ball, of which the ball of curvature κ is 1/√−κ times as large.
+            Model::Poincare => Some(SharedFormulas {
+                formulas,
+                all_pairs: <score::Distance as PairFormula<1, 1, 2>>::compiled(),
+                params: vec![(-kappa).sqrt().recip(), 0.0],
+                sign: -1.0,
+                scale: (-kappa).sqrt(),
+                number: Some(StraightLine::number(width, |[x]| PoincareBall::new(-1.0).lambda(x))?),
+            }),
+            Model::Lorentz | Model::HalfSpace | Model::Sphere => None,
+        }
+    }
+}
+
+/// What one thread needs for a batch.
+pub(crate) struct SharedStep<T: Float> {
+    width: usize,
+    sign: f64,
+    scale: f64,
+    distance: RowNumbers<T>,
+    number: Option<RowNumbers<T>>,
+    all_pairs: ManyToMany<T>,
+    program: RowProgram<T>,
+    positions: Positions,
+    /// The batch's nodes: the negatives, the first nodes of the pairs (the heads), the second ones.
+    nodes: Vec<u32>,
+    /// Their points.
+    points: Vec<T>,
+    /// For each negative the next one of the same node.
+    next: Vec<usize>,
+    /// The heads' and the second nodes' points, and the gradients of their distances.
+    ends: [Tiles; 2],
+    of_ends: [Tiles; 2],
+    /// The heads and the negatives as the formula of all pairs takes them, and their gradients.
+    sides: [PairSide<T>; 2],
+    of_sides: [PairSide<T>; 2],
+    /// The points of both, in the order of the nodes, and the gradients of their numbers.
+    numbered: Tiles,
+    of_numbered: Tiles,
+    weights: Vec<f64>,
+    /// The nodes without repetition: their points, and the sums of their gradients.
+    moved: Tiles,
+    gradients: Tiles,
+    sums: Vec<f64>,
+    /// For each of the batch's nodes, its number among those without repetition.
+    places: Vec<usize>,
+}
+
+/// No further negative of the same node.
+const END: usize = usize::MAX;
+
+impl<T: Float> SharedStep<T> {
+    pub(crate) fn new(formulas: &SharedFormulas, width: usize) -> Self {
+        let tiles = || Tiles::new(width);
+        SharedStep {
+            width,
+            sign: formulas.sign,
+            scale: formulas.scale,
+            distance: RowNumbers::new(formulas.formulas.distance()),
+            number: formulas.number.clone().map(RowNumbers::new),
+            all_pairs: ManyToMany::new(formulas.all_pairs, &formulas.params),
+            program: formulas.formulas.program(),
+            positions: Positions::new(1),
+            nodes: Vec::new(),
+            points: Vec::new(),
+            next: Vec::new(),
+            ends: [tiles(), tiles()],
+            of_ends: [tiles(), tiles()],
+            sides: [PairSide::default(), PairSide::default()],
+            of_sides: [PairSide::default(), PairSide::default()],
+            numbered: tiles(),
+            of_numbered: tiles(),
+            weights: Vec::new(),
+            moved: tiles(),
+            gradients: tiles(),
+            sums: Vec::new(),
+            places: Vec::new(),
+        }
+    }
+
+    /// Takes a step for the pairs of a batch with the negatives that they share: every node moves by the sum
+    /// of its gradients. Returns the loss, summed over the pairs. `read` and `write` access the points. If
+    /// the loss is not finite, all points go through `project` and the loss is computed again.
+    ///
+    /// # Errors
+    /// A node whose point would not be finite. No point has changed.
+    pub(crate) fn step(
+        &mut self,
+        sampler: &Sampler<'_>,
+        pairs: &[u32],
+        negatives: &[u32],
+        read: impl Fn(u32, &mut [T]),
+        project: impl Fn(&mut [T]),
+        mut write: impl FnMut(u32, &[T]),
+    ) -> Result<f64, u32> {
+        let width = self.width;
+        let ends =
+            |end: fn(&(u32, u32)) -> u32| pairs.iter().map(move |&p| end(&sampler.graph.pairs[p as usize]));
+        self.nodes.clear();
+        self.nodes.extend(negatives);
+        self.nodes.extend(ends(|pair| pair.0));
+        self.nodes.extend(ends(|pair| pair.1));
+        self.points.resize(self.nodes.len() * width, T::zero());
+        for (&node, row) in self.nodes.iter().zip(self.points.chunks_exact_mut(width)) {
+            read(node, row);
+        }
+        self.note_negatives(negatives);
+        let mut loss = self.loss(sampler, pairs, negatives.len());
+        if !loss.is_finite() {
+            self.points.chunks_exact_mut(width).for_each(project);
+            loss = self.loss(sampler, pairs, negatives.len());
+            if !loss.is_finite() {
+                return Ok(loss);
+            }
+        }
+        self.add_up(pairs.len(), negatives.len());
+        let new = self.program.run(&[&self.moved, &self.gradients]).map_err(|j| self.nodes[j])?;
+        let row = &mut self.points[..width];
+        for (j, &node) in self.nodes.iter().enumerate() {
+            new.read(j, row);
+            write(node, row);
+        }
+        Ok(loss)
+    }
+
+    /// Same as [`step`](Self::step), for points in a table: row i is that of node i.
+    ///
+    /// # Errors
+    /// A node whose point would not be finite. No point has changed.
+    pub(crate) fn step_in(
+        &mut self,
+        sampler: &Sampler<'_>,
+        pairs: &[u32],
+        negatives: &[u32],
+        table: &mut [T],
+    ) -> Result<f64, u32> {
+        let width = self.width;
+        let place = |node: u32| node as usize * width..(node as usize + 1) * width;
+        let table = Cell::from_mut(table).as_slice_of_cells();
+        let read = |node: u32, row: &mut [T]| {
+            row.iter_mut().zip(&table[place(node)]).for_each(|(x, cell)| *x = cell.get());
+        };
+        let write = |node: u32, row: &[T]| {
+            row.iter().zip(&table[place(node)]).for_each(|(x, cell)| cell.set(*x));
+        };
+        self.step(sampler, pairs, negatives, read, |_| (), write)
+    }
+
+    /// Notes the position of each negative's node, and chains the negatives of the same node.
+    fn note_negatives(&mut self, negatives: &[u32]) {
+        self.positions.reserve(self.nodes.len());
+        self.positions.clear();
+        self.next.clear();
+        for (j, &node) in negatives.iter().enumerate() {
+            let first = self.positions.first(node, j);
+            self.next.push(END);
+            if first != j {
+                self.next[j] = self.next[first];
+                self.next[first] = j;
+            }
+        }
+    }
+
+    /// The loss of a batch from its nodes and their points. Leaves the gradients behind.
+    fn loss(&mut self, sampler: &Sampler<'_>, pairs: &[u32], negatives: usize) -> f64 {
+        let (width, heads) = (self.width, negatives..negatives + pairs.len());
+        let (of_negatives, of_ends) = self.points.split_at(negatives * width);
+        let of_ends = of_ends.chunks_exact(pairs.len() * width);
+        for (end, points) in self.ends.iter_mut().zip(of_ends.clone()) {
+            end.clear();
+            points.chunks_exact(width).for_each(|row| end.push(row));
+        }
+        let [left, right] = &mut self.sides;
+        let of_heads = of_ends.clone().next().expect("the heads' points");
+        for (side, points) in [(&mut *right, of_negatives), (&mut *left, of_heads)] {
+            side.rows.clear();
+            side.rows.extend(points.iter().map(|x| T::nearest(x.to_f64() * self.scale)));
+        }
+        if let Some(number) = &mut self.number {
+            self.numbered.clear();
+            for side in [&*right, &*left] {
+                side.rows.chunks_exact(width).for_each(|row| self.numbered.push(row));
+            }
+            let numbers = number.numbers(&[&self.numbered]).split_at(negatives);
+            for (side, numbers) in [(right, numbers.0), (left, numbers.1)] {
+                side.numbers.resize_with(1, Vec::new);
+                side.numbers[0].clear();
+                side.numbers[0].extend(numbers.iter().map(|x| T::nearest(0.5 * x)));
+            }
+        }
+        let [u, v] = &self.ends;
+        let positives = self.distance.numbers(&[u, v]);
+        self.weights.resize(pairs.len(), 0.0);
+        let (weights, positions, next) = (&mut self.weights, &self.positions, &self.next);
+        let (nodes, sign, mut total) = (&self.nodes, T::nearest(self.sign), 0.0);
+        let [left, right] = &self.sides;
+        self.all_pairs.gradients([left, right], width, &mut self.of_sides, |i, scores, slopes| {
+            slopes.iter_mut().zip(scores).for_each(|(slope, score)| *slope = *score * sign);
+            // Neighbours of the head, and the head itself, do not count.
+            let head = nodes[heads.start + i];
+            for &node in sampler.neighbours.of(head).iter().chain([&head]) {
+                let mut column = positions.find(node).unwrap_or(END);
+                while column != END {
+                    slopes[column] = T::nearest(f64::INFINITY);
+                    column = next[column];
+                }
+            }
+            let factor = sampler.factor::<T>(pairs[i]);
+            let [loss, slope] = loss::ranking_in_place(positives[i], slopes);
+            total += factor * loss;
+            weights[i] = factor * slope;
+            let sign = T::nearest(factor * self.sign);
+            slopes.iter_mut().for_each(|slope| *slope = *slope * sign);
+        });
+        let [of_heads, of_seconds] = &mut self.of_ends;
+        self.distance.gradients(&[u, v], weights, &mut [of_heads, of_seconds]);
+        if let Some(number) = &mut self.number {
+            let [left, right] = &self.of_sides;
+            let slopes = right.numbers[0].iter().chain(&left.numbers[0]);
+            self.weights.clear();
+            self.weights.extend(slopes.map(|x| 0.5 * x.to_f64()));
+            number.gradients(&[&self.numbered], &self.weights, &mut [&mut self.of_numbered]);
+        }
+        total
+    }
+
+    /// Adds up the gradients of each node. The nodes are then without repetition.
+    fn add_up(&mut self, pairs: usize, negatives: usize) {
+        let SharedStep { width, scale, nodes, sums, places, positions, .. } = self;
+        let width = *width;
+        places.clear();
+        self.moved.clear();
+        for j in 0..nodes.len() {
+            let node = nodes[j];
+            let first = positions.first(node, j);
+            if first == j {
+                places.push(self.moved.len());
+                nodes[self.moved.len()] = node;
+                self.moved.push(&self.points[j * width..][..width]);
+            } else {
+                places.push(places[first]);
+            }
+        }
+        nodes.truncate(self.moved.len());
+        sums.clear();
+        sums.resize(nodes.len() * width, 0.0);
+        let mut row = std::mem::take(&mut self.weights);
+        row.resize(width, 0.0);
+        let mut add = |place: usize, row: &[f64]| {
+            sums[place * width..][..width].iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
+        };
+        let [of_heads, of_negatives] = &self.of_sides;
+        let sides = of_negatives.rows.chunks_exact(width).chain(of_heads.rows.chunks_exact(width));
+        for (j, of_side) in sides.enumerate() {
+            if self.number.is_some() {
+                self.of_numbered.read(j, &mut row);
+            } else {
+                row.fill(0.0);
+            }
+            row.iter_mut().zip(of_side).for_each(|(x, y)| *x = *scale * (*x + y.to_f64()));
+            add(places[j], &row);
+        }
+        for (end, of_end) in self.of_ends.iter().enumerate() {
+            for i in 0..pairs {
+                of_end.read(i, &mut row);
+                add(places[negatives + end * pairs + i], &row);
+            }
+        }
+        self.weights = row;
+        self.gradients.clear();
+        self.sums.chunks_exact(width).for_each(|sum| self.gradients.push(sum));
+    }
+}
