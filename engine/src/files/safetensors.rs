@@ -75,7 +75,11 @@ pub fn read<T: Float>(path: &Path) -> Result<Contents<T>, FileError> {
     parse(&bytes).map_err(FileError::content(path))
 }
 
-fn parse<T: Float>(bytes: &[u8]) -> Result<Contents<T>, String> {
+/// Same as [`read`], of the bytes of a file.
+///
+/// # Errors
+/// What is wrong with them, in words.
+pub fn parse<T: Float>(bytes: &[u8]) -> Result<Contents<T>, String> {
     let (&length, bytes) = bytes.split_first_chunk().ok_or("not a safetensors file: no header")?;
     let length = u64::from_le_bytes(length);
     let (header, data) =

@@ -160,8 +160,7 @@ impl<'t, T: Float> GyrovectorSpace<'t, T> for Curved<Var<'t, T>> {
     fn logits(&self, x: Var<'t, T>, p: Var<'t, T>, a: Var<'t, T>) -> Var<'t, T> {
         // λ₀/λ_p = 2/λ_p, eq. 14.
         let normals = a * (2.0 / self.lambda(&p)).insert_axis(1);
-        let each = x.insert_axis(x.shape().axes().len() - 1); // […, 1, n]
-        self.logit(&each, &p, &normals)
+        Curved::logits(self, x, p, normals)
     }
     #[track_caller]
     fn unidirectional_logits(&self, x: Var<'t, T>, z: Var<'t, T>, r: Var<'t, T>) -> Var<'t, T> {

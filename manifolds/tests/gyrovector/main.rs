@@ -3,7 +3,7 @@
 
 mod momentum;
 
-use cotangent_engine::{Row, Tape, Tensor};
+use cotangent_engine::{Row, Tape, Tensor, rng};
 use cotangent_manifolds::{Busemann, Curved, Manifold, Point, Stereographic};
 
 fn close(got: &[f64], want: &[f64]) {
@@ -142,6 +142,53 @@ fn a_table_of_logits_is_that_of_its_pairs() {
             for j in 0..3 {
                 let want = m.unidirectional_logit(&Row::from(x.row(i)), &Row::from(z.row(j)), &r[j]);
                 close(&[table.to_tensor().row(i)[j]], &[want]);
+            }
+        }
+    }
+}
+
+/// The logits of all pairs are those of each pair, with their gradients: also where points are near those of
+/// the classes, far out and at the origin.
+#[test]
+fn all_logits_are_those_of_their_pairs() {
+    let mut rng = rng::stream(9, 0, 0);
+    for kappa in [-1.0, -2.0, 0.0, 0.5] {
+        let m = Stereographic::new(kappa);
+        let reach = if kappa < 0.0 { 12.0 } else { 1.0 };
+        let mut rows = |n: usize| -> Vec<f64> {
+            (0..n).flat_map(|_| m.random_point::<f64>(3, reach, &mut rng).to_vec()).collect()
+        };
+        let (mut x, mut p, a) = (rows(6), rows(5), rows(5));
+        // The first two points are at and near points of classes; one class is at the origin, one point too.
+        x[..6].copy_from_slice(&p[..6]);
+        x[3] *= 1.0 - 1e-9;
+        p[12..].fill(0.0);
+        x[15..].fill(0.0);
+        let inputs = [([6, 3], x), ([5, 3], p), ([5, 3], a)].map(|(shape, data)| Tensor::new(shape, data));
+        let weights = Tensor::from_fn([6, 5], |i| (1.0 + i as f64).sin());
+        let evaluate = |all: bool| {
+            let tape = Tape::<f64>::new();
+            let k = tape.variable(&Tensor::scalar(kappa));
+            let [x, p, a] = inputs.each_ref().map(|t| tape.variable(t));
+            let space = Curved::new(k);
+            let logits = if all {
+                space.logits(x, p, a)
+            } else {
+                space.logit(&x.insert_axis(1), &p.insert_axis(0), &a.insert_axis(0))
+            };
+            let gradients = tape.backward((logits * tape.constant(&weights)).sum());
+            let gradients = [x, p, a, k].map(|v| gradients.wrt(v).data().to_vec());
+            (logits.to_tensor().data().to_vec(), gradients)
+        };
+        let ((got, slopes), (want, want_slopes)) = (evaluate(true), evaluate(false));
+        let largest = want.iter().fold(1.0, |largest: f64, x| largest.max(x.abs()));
+        for (got, want) in got.iter().zip(&want) {
+            assert!((got - want).abs() < 1e-13 * (want.abs() + 1e-3 * largest), "{kappa}: {got} {want}");
+        }
+        for (got, want) in slopes.iter().zip(&want_slopes) {
+            let largest = want.iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));
+            for (got, want) in got.iter().zip(want) {
+                assert!((got - want).abs() < 1e-11 * largest, "{kappa}: {got} {want}");
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The operations of the model with the curvature as a number for each row, which can be learned.
 
-use cotangent_engine::{Float, Rows, Var};
+use cotangent_engine::{Float, Rows, Tensor, Var};
 
 use super::formulas as f;
 use super::matvec::MatVec;
@@ -198,6 +198,40 @@ impl<T: Float> PartialEq for Curved<Var<'_, T>> {
 }
 
 impl<'t, T: Float> Curved<Var<'t, T>> {
+    /// The logits of all points x, `[…, n, d]`, for all classes with points p and normals a, `[m, d]`:
+    /// `[…, n, m]`. The curvature is one number. See [`logit`](Self::logit).
+    ///
+    /// They come from one product of matrices. On a processor, those of points near p, where its terms
+    /// cancel, are then computed by themselves.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[track_caller]
+    pub fn logits(&self, x: Var<'t, T>, p: Var<'t, T>, a: Var<'t, T>) -> Var<'t, T> {
+        let tape = x.tape();
+        let normals = Var::vector(f::LogitNormal, [&p, &a], [&self.kappa]);
+        let classes = [self.lambda(&p), (p * a).sum_axis(-1), (a * a).sum_axis(-1)];
+        let logits = tape.pairs(f::Logits, [x, normals], [self.lambda(&x)], classes, [self.kappa]).scores();
+        if !tape.device().is_cpu() {
+            return logits;
+        }
+        let pairs = near_pairs(x, p);
+        if pairs.is_empty() {
+            return logits;
+        }
+        let (shape, classes) = (logits.shape(), p.shape()[0]);
+        let rows: Vec<u32> = pairs.iter().map(|&(i, _)| i).collect();
+        let columns: Vec<u32> = pairs.iter().map(|&(_, j)| j).collect();
+        let points = x.reshape([shape.rows().len(), p.shape().width()]);
+        let accurate = self.logit(&points.gather(&rows), &p.gather(&columns), &a.gather(&columns));
+        let places: Vec<u32> = pairs.iter().map(|&(i, j)| i * classes as u32 + j).collect();
+        let mut mask = vec![T::zero(); shape.len()];
+        places.iter().for_each(|&place| mask[place as usize] = T::one());
+        let mask = tape.constant(&Tensor::new(shape.clone(), mask));
+        let accurate = accurate.insert_axis(1).scatter_add(&places, shape.len()).reshape(shape);
+        logits.masked_fill(mask, 0.0) + accurate
+    }
+
     /// The logits of all points x, `[…, n, d]`, for all classes of directions z, `[m, d]`, and offsets
     /// r, `[m]`: `[…, n, m]`. The curvature is one number. See
     /// [`unidirectional_logit`](Self::unidirectional_logit).
@@ -210,6 +244,34 @@ impl<'t, T: Float> Curved<Var<'t, T>> {
         let square = (z * z).sum_axis(-1);
         x.tape().pairs(f::UnidirectionalLogits, [x, z], [margin], [square, r], [self.kappa]).scores()
     }
+}
+
+/// Of the logits of a point x and a class with point p, those with `‖x − p‖²` below NEAR times
+/// `‖x‖² + ‖p‖²` are computed by themselves.
+const NEAR: f64 = 1.0 / 64.0;
+
+/// The pairs of a row of x, `[…, n, d]`, and a row of p, `[m, d]`, that are near each other.
+fn near_pairs<T: Float>(x: Var<'_, T>, p: Var<'_, T>) -> Vec<(u32, u32)> {
+    let tape = x.tape();
+    let [x, p] = [x, p].map(|rows| rows.to_tensor());
+    let squares = |rows: &Tensor<T>| -> Vec<T> {
+        rows.rows().map(|row| row.iter().fold(T::zero(), |sum, &x| sum + x * x)).collect()
+    };
+    // ‖x − p‖² is below the bound where ⟨x, p⟩ is above this times the sum of the squares.
+    let share = T::nearest(0.5 * (1.0 - NEAR));
+    let [of_x, of_p] = [&x, &p].map(|rows| squares(rows).into_iter().map(|s| s * share).collect::<Vec<T>>());
+    let mut pairs = Vec::new();
+    tape.constant(&x).matmul_nt(tape.constant(&p)).with_data(|products| {
+        for (i, (products, &of_x)) in products.chunks(p.rows().len().max(1)).zip(&of_x).enumerate() {
+            let near = |(product, of_p): (&T, &T)| *product - *of_p > of_x;
+            // No early end: several are compared at once.
+            if products.iter().zip(&of_p).fold(false, |any, pair| any | near(pair)) {
+                let of_row = products.iter().zip(&of_p).enumerate().filter(|(_, pair)| near(*pair));
+                pairs.extend(of_row.map(|(j, _)| (i as u32, j as u32)));
+            }
+        }
+    });
+    pairs
 }
 
 /// Points of a space whose curvature is a variable.

@@ -7,7 +7,9 @@ use cotangent_engine::{Scalar, row_formula};
 
 use super::angle::{half_angle, turn};
 pub use super::busemann::Busemann;
-pub use super::gyroplane::{Gyroplane, Logit, UnidirectionalLogit, UnidirectionalLogits};
+pub use super::gyroplane::{
+    Gyroplane, Logit, LogitNormal, Logits, UnidirectionalLogit, UnidirectionalLogits,
+};
 pub use super::gyrovector::{Add, CoAdd, Exp0, Gyration, Log0, Scale};
 use crate::hyperbolic::geodesic::{half_deficit, parts, within};
 
@@ -299,6 +301,11 @@ pub const ALL: &[Formula] = &[
     Formula::row(Log0, Ball, &[KAPPA]),
     Formula::row(Gyroplane, Ball, &[KAPPA]),
     Formula::row(Logit, Ball, &[KAPPA]),
+    Formula::row(LogitNormal, Ball, &[KAPPA]),
+    Formula::pair(
+        Logits,
+        &[Range(-0.3, 0.3), Range(2.0, 4.0), Range(2.0, 4.0), Range(-0.3, 0.3), Range(0.2, 1.0), KAPPA],
+    ),
     Formula::row(UnidirectionalLogit, Ball, &[KAPPA, STEP]),
     Formula::pair(
         UnidirectionalLogits,

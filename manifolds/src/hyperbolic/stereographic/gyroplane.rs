@@ -65,6 +65,30 @@ impl RowFormula<3, 4, 7, 1> for Logit {
     }
 }
 
+row_formula! {
+    /// What the logits of a class with point p and normal a are a product with: `n = m_p a − 2κ⟨p, a⟩ p`. In
+    /// the numerator of [`Logit`], `m_p ⟨d, a⟩ + κ‖d‖² ⟨p, a⟩ = ⟨x, n⟩ − (2 − m_x) ⟨p, a⟩`.
+    pub LogitNormal = "stereographic.logit_normal": vector [Input(0), Input(1)], domain Free;
+    mp = Margin(0), pa = Dot(0, 1), kappa = Param(0) => [S::constant(-2.0) * kappa * pa, mp]
+}
+
+/// The logits of all pairs of a point x and a class, from `⟨x, n⟩`: the sum of [`Logit`] multiplied out, see
+/// [`LogitNormal`]. The number of a left row is λ_x, those of a right row are λ_p, ⟨p, a⟩ and ‖a‖², the
+/// parameter is κ. Where x is near p, the terms cancel.
+#[derive(Clone, Copy, Debug)]
+pub struct Logits;
+
+impl PairFormula<1, 3, 1> for Logits {
+    const NAME: &'static str = "stereographic.logits";
+    cotangent_engine::compiled_here!(pair);
+    const PAIRING: Pairing = Pairing::Dot;
+    #[inline(always)]
+    fn eval<S: Scalar>(xn: S, [lx]: [S; 1], [lp, pa, aa]: [S; 3], [kappa]: [S; 1]) -> S {
+        let t = (S::constant(0.5) * lx * xn - (lx - S::one()) * pa) * lp;
+        lp * arc(t, aa, kappa).0
+    }
+}
+
 /// The logit of x for the class of direction z and offset r,
 /// `2‖z‖ sin_κ⁻¹(λ_x ⟨x, z/‖z‖⟩ cosh(2√c r) − (λ_x − 1) sinh(2√c r)/√c)`
 /// for κ = −c < 0 and its continuation.
