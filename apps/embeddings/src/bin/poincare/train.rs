@@ -80,8 +80,8 @@ pub(crate) struct Train {
     /// Number of edges in a batch.
     #[arg(long, default_value_t = poincare::default_config().batch, help_heading = "Training")]
     batch: usize,
-    /// Let threads step the points without waiting for each other, edge by edge: faster, but the result
-    /// differs from run to run. --batch is not used.
+    /// Let threads step the points without waiting for each other: faster, but the result differs from run to
+    /// run. The steps are edge by edge, whatever --batch says, or batch by batch with --shared-negatives.
     #[arg(long, help_heading = "Training")]
     lock_free: bool,
     /// Learning rate of Riemannian SGD, per edge: the loss is summed over the batch.
