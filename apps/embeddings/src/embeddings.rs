@@ -24,6 +24,10 @@ struct About {
 
 const ABOUT: &str = "cotangent.embedding";
 
+/// The nouns of WordNet 3.0 in ten dimensions of the Poincaré ball, trained by the command in `data/README.md`,
+/// as a safetensors file. Under the licence in `data/LICENSE-WordNet.txt`.
+const NOUNS: &[u8] = include_bytes!("../data/nouns.safetensors");
+
 /// Named points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Embeddings {
@@ -176,8 +180,26 @@ impl Embeddings {
         points.finish(path)
     }
 
+    /// The nouns of WordNet, which are built in.
+    ///
+    /// # Errors
+    /// If `model` differs from theirs.
+    pub fn nouns(model: Option<Models>, kappa: Option<Vec<f64>>) -> Result<Self> {
+        let contents = safetensors::parse(NOUNS).expect("the file that is built in");
+        Self::of_tensors(Path::new("nouns"), contents, model, kappa)
+    }
+
     fn read_safetensors(path: &Path, model: Option<Models>, kappa: Option<Vec<f64>>) -> Result<Self> {
-        let (mut tensors, metadata) = safetensors::read::<f64>(path)?;
+        Self::of_tensors(path, safetensors::read::<f64>(path)?, model, kappa)
+    }
+
+    /// The embedding that the tensors and metadata of a file are. `path` is for the error.
+    fn of_tensors(
+        path: &Path,
+        (mut tensors, metadata): safetensors::Contents<f64>,
+        model: Option<Models>,
+        kappa: Option<Vec<f64>>,
+    ) -> Result<Self> {
         let missing = |what: &str| AppError::content(path, format!("no {what}: this is not an embedding"));
         let points = tensors.remove("embedding").ok_or_else(|| missing("tensor \"embedding\""))?;
         let about = metadata.get(ABOUT).ok_or_else(|| missing("metadata"))?;
@@ -248,6 +270,18 @@ mod tests {
         assert_eq!(Embeddings::read(&tsv, None, None).unwrap(), want);
         assert_eq!(Embeddings::read(&st, None, None).unwrap(), want);
         assert!(Embeddings::read(&st, Some(Model::Lorentz.into()), None).is_err());
+    }
+
+    #[test]
+    fn the_nouns_are_built_in() {
+        let nouns = Embeddings::nouns(None, None).unwrap();
+        assert_eq!((nouns.names.len(), nouns.points.width()), (82_115, 10));
+        assert_eq!(nouns.precision(), Precision::F32);
+        let path = Path::new("nouns");
+        let [dog, puppy, sandwich] = ["dog.n.01", "puppy.n.01", "sandwich.n.01"].map(|name| nouns.find(path, name));
+        let [dog, puppy, sandwich] = [dog.unwrap(), puppy.unwrap(), sandwich.unwrap()];
+        assert!(nouns.distance(dog, puppy) < 0.5 * nouns.distance(dog, sandwich));
+        assert!(Embeddings::nouns(Some(Model::Lorentz.into()), None).is_err());
     }
 
     #[test]

@@ -81,7 +81,7 @@ pub(crate) fn evaluate(args: &Evaluate) -> Result<()> {
     for path in &args.known {
         whole = whole.union(&read_edges(path, args.closure)?);
     }
-    let points_of = embeddings.index(&args.embedding.path, &whole.names)?;
+    let points_of = embeddings.index(args.embedding.path(), &whole.names)?;
     let start = std::time::Instant::now();
     let report = threads.run(|| measured(args, &embeddings, &points_of, &graph, &whole, sample))?;
     say!(

@@ -12,18 +12,17 @@ use cotangent_apps_embeddings::edges;
 use cotangent_apps_embeddings::embeddings::Embeddings;
 use cotangent_apps_embeddings::graph::Graph;
 
+/// The name of the embedding that is built in.
+const NOUNS: &str = "nouns";
+
 /// Which embedding a command is about.
 #[derive(Args)]
 pub(crate) struct EmbeddingOptions {
     /// Embedding: a directory that `poincare train` wrote, or a file: .safetensors or .tsv from there, .txt
-    /// or .bin of word2vec, or .npy with the names in NAME.names.txt beside NAME.npy.
-    #[arg(
-        long = "embedding",
-        value_name = "EMBEDDING",
-        default_value = "runs/poincare",
-        help_heading = "Data"
-    )]
-    pub(crate) path: PathBuf,
+    /// or .bin of word2vec, or .npy with the names in NAME.names.txt beside NAME.npy. Or `nouns`: those of
+    /// WordNet, which are built in [default: runs/poincare, or nouns if there is no such directory].
+    #[arg(long = "embedding", value_name = "EMBEDDING", help_heading = "Data")]
+    path: Option<PathBuf>,
     /// Space of the embedding, as for `train` [default: poincare]; a .safetensors file states its own.
     #[arg(long, help_heading = "Model")]
     pub(crate) model: Option<Models>,
@@ -49,7 +48,7 @@ impl DrawingOptions {
         let embeddings = self.embedding.read()?;
         let Some(path) = &self.edges else { return Ok((embeddings, Vec::new())) };
         let graph = read_edges(path, false)?;
-        let points_of = embeddings.index(&self.embedding.path, &graph.names)?;
+        let points_of = embeddings.index(self.embedding.path(), &graph.names)?;
         let reduced = graph.neighbours().reduction().into_iter();
         let edges = reduced.map(|(u, v)| (points_of[u as usize], points_of[v as usize])).collect();
         Ok((embeddings, edges))
@@ -87,8 +86,19 @@ pub(crate) fn read_edges(path: &Path, closure: bool) -> Result<Graph> {
 }
 
 impl EmbeddingOptions {
+    /// Where the embedding is.
+    pub(crate) fn path(&self) -> &Path {
+        let trained = Path::new("runs/poincare");
+        let default = if trained.exists() { trained } else { Path::new(NOUNS) };
+        self.path.as_deref().unwrap_or(default)
+    }
+
     /// Reads the embedding.
     pub(crate) fn read(&self) -> Result<Embeddings> {
-        Embeddings::read(&self.path, self.model.clone(), self.kappa.clone())
+        let path = self.path();
+        if path == Path::new(NOUNS) && !path.exists() {
+            return Embeddings::nouns(self.model.clone(), self.kappa.clone());
+        }
+        Embeddings::read(path, self.model.clone(), self.kappa.clone())
     }
 }

@@ -32,7 +32,7 @@ pub(crate) struct Distance {
 /// Lists the nearest points.
 pub(crate) fn neighbours(args: &Neighbours) -> Result<()> {
     let embeddings = args.embedding.read()?;
-    let at = embeddings.find(&args.embedding.path, &args.name)?;
+    let at = embeddings.find(args.embedding.path(), &args.name)?;
     for neighbour in embeddings.neighbours(at, args.count) {
         print::event("result", &neighbour);
         say!("{:>10.4}  {}", neighbour.distance, neighbour.name);
@@ -43,8 +43,8 @@ pub(crate) fn neighbours(args: &Neighbours) -> Result<()> {
 /// Prints a distance.
 pub(crate) fn distance(args: &Distance) -> Result<()> {
     let embeddings = args.embedding.read()?;
-    let from = embeddings.find(&args.embedding.path, &args.from)?;
-    let to = embeddings.find(&args.embedding.path, &args.to)?;
+    let from = embeddings.find(args.embedding.path(), &args.from)?;
+    let to = embeddings.find(args.embedding.path(), &args.to)?;
     let to = Neighbour { name: args.to.clone(), distance: embeddings.distance(from, to) };
     print::event("result", &to);
     // The event has the number.

@@ -50,7 +50,7 @@ pub(crate) fn place(args: &Place) -> Result<()> {
     let config = Config { negatives: args.negatives, steps: args.steps, lr: args.lr, seed: args.seed };
     config.check()?;
     let threads = args.threads.start()?;
-    let path = &args.embedding.path;
+    let path = args.embedding.path();
     let embeddings = args.embedding.read()?;
     let mut new = NewNodes::new(&embeddings, &read_edges(&args.edges, false)?, &args.edges)?;
     if let Some(known) = &args.known {
