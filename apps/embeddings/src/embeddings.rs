@@ -278,7 +278,8 @@ mod tests {
         assert_eq!((nouns.names.len(), nouns.points.width()), (82_115, 10));
         assert_eq!(nouns.precision(), Precision::F32);
         let path = Path::new("nouns");
-        let [dog, puppy, sandwich] = ["dog.n.01", "puppy.n.01", "sandwich.n.01"].map(|name| nouns.find(path, name));
+        let [dog, puppy, sandwich] =
+            ["dog.n.01", "puppy.n.01", "sandwich.n.01"].map(|name| nouns.find(path, name));
         let [dog, puppy, sandwich] = [dog.unwrap(), puppy.unwrap(), sandwich.unwrap()];
         assert!(nouns.distance(dog, puppy) < 0.5 * nouns.distance(dog, sandwich));
         assert!(Embeddings::nouns(Some(Model::Lorentz.into()), None).is_err());

@@ -67,6 +67,9 @@ pub struct Config {
     pub burn_in: u64,
     /// Factor of the learning rate during the burn-in.
     pub burn_in_factor: f64,
+    /// Factor of the learning rate at the end: it falls to this after the burn-in, along half a cosine.
+    #[serde(default = "constant")]
+    pub final_lr_factor: f64,
     /// Share of the pairs between inner nodes that is held out for validation: see [`Split::new`].
     #[serde(default)]
     pub validation: f64,
@@ -90,7 +93,10 @@ impl Config {
             ("batch", self.batch as u64),
         ])?;
         options::positive(&[("lr", self.lr), ("burn-in-factor", self.burn_in_factor)])?;
-        options::not_negative(&[("negative-power", self.negative_power)])?;
+        options::not_negative(&[
+            ("negative-power", self.negative_power),
+            ("final-lr-factor", self.final_lr_factor),
+        ])?;
         options::below_one(&[("validation", self.validation), ("test", self.test)])?;
         self.objective.check(self.geometry)?;
         let (ranking, shared) = (self.objective.loss == Loss::Ranking, self.shared_negatives > 0);
@@ -107,8 +113,15 @@ impl Config {
         }
     }
 
+    /// The factor of the learning rate in each epoch. The last one has the final factor.
+    fn schedule(&self) -> Schedule {
+        let falling = self.epochs.saturating_sub(self.burn_in + 1);
+        let schedule = Schedule::Cosine { steps: falling, floor: self.final_lr_factor };
+        schedule.burn_in(self.burn_in, self.burn_in_factor)
+    }
+
     /// The name of the first option whose value differs from `other`'s, if any. A run can be resumed only if
-    /// none does; the number of epochs may differ.
+    /// none does; the number of epochs may differ if the rate does not depend on it.
     fn difference(&self, other: &Config) -> Option<&'static str> {
         let same = Config { epochs: other.epochs, ..self.clone() };
         let differs = [
@@ -126,6 +139,8 @@ impl Config {
             ("lr", same.lr != other.lr),
             ("burn-in", same.burn_in != other.burn_in),
             ("burn-in-factor", same.burn_in_factor != other.burn_in_factor),
+            ("final-lr-factor", same.final_lr_factor != other.final_lr_factor),
+            ("epochs", self.final_lr_factor != 1.0 && self.epochs != other.epochs),
             ("validation", same.validation != other.validation),
             ("test", same.test != other.test),
             ("seed", same.seed != other.seed),
@@ -264,15 +279,14 @@ fn run<T: Shared>(split: &Split<'_>, config: &Config, options: &RunOptions) -> R
         checkpoint::save(path, &parameters, &sgd, &state)
     })?;
 
+    let schedule = config.schedule();
     let mut trainer = Trainer::new(graph, config, parameters, sgd, &options.device)?;
     let mut progress = Progress::new("epoch", state.epochs_done, config.epochs);
     let (mut trained, mut since_start) = (0_usize, 0.0);
     while state.epochs_done < config.epochs {
         let start = Instant::now();
         let epoch = state.epochs_done;
-        let burning_in = epoch < config.burn_in;
-        let rate = if burning_in { config.lr * config.burn_in_factor } else { config.lr };
-        trainer.set_rate(rate)?;
+        trainer.set_rate(config.lr * schedule.factor(epoch))?;
         let loss = trainer.epoch(epoch, &mut checkpoints)?;
         let seconds = start.elapsed().as_secs_f64();
         state.epochs_done += 1;
@@ -410,6 +424,11 @@ pub fn published_mammals(dim: usize) -> &'static [Published] {
     }
 }
 
+/// The factor of a rate that does not fall.
+fn constant() -> f64 {
+    1.0
+}
+
 /// The configuration of `poincare` without options.
 pub fn default_config() -> Config {
     Config {
@@ -428,8 +447,28 @@ pub fn default_config() -> Config {
         lr: 0.05,
         burn_in: 20,
         burn_in_factor: 0.01,
+        final_lr_factor: 1.0,
         validation: 0.0,
         test: 0.0,
         seed: 42,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_falls_after_the_burn_in() {
+        let config = Config { epochs: 24, burn_in: 3, final_lr_factor: 0.1, ..default_config() };
+        let factors = [2, 3, 13, 23].map(|epoch| config.schedule().factor(epoch));
+        for (factor, expected) in factors.iter().zip([0.01, 1.0, 0.55, 0.1]) {
+            assert!((factor - expected).abs() < 1e-12, "{factors:?}");
+        }
+        let default = default_config().schedule();
+        assert_eq!([0, 19, 20, 299].map(|epoch| default.factor(epoch)), [0.01, 0.01, 1.0, 1.0]);
+        let longer = Config { epochs: 30, ..config.clone() };
+        assert_eq!(longer.difference(&config), Some("epochs"));
+        assert_eq!(Config { epochs: 30, ..default_config() }.difference(&default_config()), None);
     }
 }

@@ -176,9 +176,9 @@ fn all_logits_are_those_of_their_pairs() {
             } else {
                 space.logit(&x.insert_axis(1), &p.insert_axis(0), &a.insert_axis(0))
             };
+            let values = logits.to_tensor().data().to_vec();
             let gradients = tape.backward((logits * tape.constant(&weights)).sum());
-            let gradients = [x, p, a, k].map(|v| gradients.wrt(v).data().to_vec());
-            (logits.to_tensor().data().to_vec(), gradients)
+            (values, [x, p, a, k].map(|v| gradients.wrt(v).data().to_vec()))
         };
         let ((got, slopes), (want, want_slopes)) = (evaluate(true), evaluate(false));
         let largest = want.iter().fold(1.0, |largest: f64, x| largest.max(x.abs()));
