@@ -69,7 +69,7 @@ pub struct Config {
     pub burn_in_factor: f64,
     /// Factor of the learning rate at the end: it falls to this after the burn-in, along half a cosine.
     #[serde(default = "constant")]
-    pub final_lr_factor: f64,
+    pub lr_floor: f64,
     /// Share of the pairs between inner nodes that is held out for validation: see [`Split::new`].
     #[serde(default)]
     pub validation: f64,
@@ -93,10 +93,7 @@ impl Config {
             ("batch", self.batch as u64),
         ])?;
         options::positive(&[("lr", self.lr), ("burn-in-factor", self.burn_in_factor)])?;
-        options::not_negative(&[
-            ("negative-power", self.negative_power),
-            ("final-lr-factor", self.final_lr_factor),
-        ])?;
+        options::not_negative(&[("negative-power", self.negative_power), ("lr-floor", self.lr_floor)])?;
         options::below_one(&[("validation", self.validation), ("test", self.test)])?;
         self.objective.check(self.geometry)?;
         let (ranking, shared) = (self.objective.loss == Loss::Ranking, self.shared_negatives > 0);
@@ -116,7 +113,7 @@ impl Config {
     /// The factor of the learning rate in each epoch. The last one has the final factor.
     fn schedule(&self) -> Schedule {
         let falling = self.epochs.saturating_sub(self.burn_in + 1);
-        let schedule = Schedule::Cosine { steps: falling, floor: self.final_lr_factor };
+        let schedule = Schedule::Cosine { steps: falling, floor: self.lr_floor };
         schedule.burn_in(self.burn_in, self.burn_in_factor)
     }
 
@@ -139,8 +136,8 @@ impl Config {
             ("lr", same.lr != other.lr),
             ("burn-in", same.burn_in != other.burn_in),
             ("burn-in-factor", same.burn_in_factor != other.burn_in_factor),
-            ("final-lr-factor", same.final_lr_factor != other.final_lr_factor),
-            ("epochs", self.final_lr_factor != 1.0 && self.epochs != other.epochs),
+            ("lr-floor", same.lr_floor != other.lr_floor),
+            ("epochs", self.lr_floor != 1.0 && self.epochs != other.epochs),
             ("validation", same.validation != other.validation),
             ("test", same.test != other.test),
             ("seed", same.seed != other.seed),
@@ -447,7 +444,7 @@ pub fn default_config() -> Config {
         lr: 0.05,
         burn_in: 20,
         burn_in_factor: 0.01,
-        final_lr_factor: 1.0,
+        lr_floor: 1.0,
         validation: 0.0,
         test: 0.0,
         seed: 42,
@@ -460,7 +457,7 @@ mod tests {
 
     #[test]
     fn the_rate_falls_after_the_burn_in() {
-        let config = Config { epochs: 24, burn_in: 3, final_lr_factor: 0.1, ..default_config() };
+        let config = Config { epochs: 24, burn_in: 3, lr_floor: 0.1, ..default_config() };
         let factors = [2, 3, 13, 23].map(|epoch| config.schedule().factor(epoch));
         for (factor, expected) in factors.iter().zip([0.01, 1.0, 0.55, 0.1]) {
             assert!((factor - expected).abs() < 1e-12, "{factors:?}");

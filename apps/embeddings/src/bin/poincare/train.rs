@@ -97,9 +97,9 @@ pub(crate) struct Train {
     burn_in_factor: f64,
     /// Factor of the learning rate in the last epoch: after the burn-in the rate falls to it along half a
     /// cosine.
-    #[arg(long, default_value_t = poincare::default_config().final_lr_factor)]
+    #[arg(long, default_value_t = poincare::default_config().lr_floor)]
     #[arg(allow_negative_numbers = true, help_heading = "Training")]
-    final_lr_factor: f64,
+    lr_floor: f64,
     /// Share of the edges that is held out for validation, for example 0.05, drawn by the seed.
     ///
     /// It is a share of the edges between nodes that are neither roots nor leaves. Each node keeps an edge of
@@ -153,7 +153,7 @@ pub(crate) fn train(args: Train) -> Result<()> {
         lr: args.lr,
         burn_in: args.burn_in,
         burn_in_factor: args.burn_in_factor,
-        final_lr_factor: args.final_lr_factor,
+        lr_floor: args.lr_floor,
         validation: args.validation,
         test: args.test,
         seed: args.seed,
