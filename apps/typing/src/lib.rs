@@ -1,0 +1,28 @@
+//! Fine-grained types of entities in their sentences: the application `typing`.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`config`] | all settings |
+//! | [`mention`], [`readers`] | mentions, and the formats of their files |
+//! | [`types`] | the list of types, coarse to ultra-fine |
+//! | [`tokens`] | plain text as tokens |
+//! | [`words`] | word vectors |
+//! | [`examples`] | mentions as numbers |
+//! | `model` | the model of López & Strube 2020 |
+//! | `loss`, `batches` | what is minimised, and in which portions |
+//! | [`metrics`] | precision, recall, F1 |
+
+#![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+
+mod batches;
+pub mod config;
+pub mod examples;
+mod loss;
+pub mod mention;
+pub mod metrics;
+mod model;
+pub mod readers;
+pub mod tokens;
+pub mod types;
+pub mod words;

@@ -1,0 +1,114 @@
+//! Plain text as the tokens that word vectors are made from: those of the Penn Treebank, as GloVe's.
+
+/// Endings that are tokens of their own: `'s` of `it's`.
+const CLITICS: [&str; 6] = ["'s", "'re", "'ve", "'ll", "'d", "'m"];
+
+/// Marks at which a word is always split. Others (`.`, `'`, `,`, `:`) are split at its end only.
+const MARKS: &str = "()[]{}\"!?;,:…“”«»<>%$€£&*=+/|";
+
+/// Splits text at white space, marks off punctuation, and separates `'s`, `n't` and the like. A full stop
+/// stays with a word that has another one (`U.S.`), or a single letter (`J.`).
+///
+/// ```
+/// let tokens = cotangent_apps_typing::tokens::tokenise("Don't panic, (said) Mr. Dent's U.S. friend.");
+/// let want = ["Do", "n't", "panic", ",", "(", "said", ")", "Mr", ".", "Dent", "'s", "U.S.", "friend", "."];
+/// assert_eq!(tokens, want);
+/// ```
+pub fn tokenise(text: &str) -> Vec<String> {
+    let text = text.replace(['’', '‘'], "'");
+    text.split_whitespace().flat_map(split_word).collect()
+}
+
+/// The tokens of a word without white space.
+fn split_word(word: &str) -> Vec<String> {
+    let mut tokens = Vec::new();
+    let mut start = 0;
+    for (i, mark) in word.char_indices().filter(|&(_, c)| MARKS.contains(c)) {
+        // A comma or a colon between digits is part of a number or a time.
+        let (before, after) = (word[..i].chars().next_back(), word[i + mark.len_utf8()..].chars().next());
+        let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
+        if ",:/".contains(mark) && digit(before) && digit(after) {
+            continue;
+        }
+        split_end(&word[start..i], &mut tokens);
+        tokens.push(mark.to_string());
+        start = i + mark.len_utf8();
+    }
+    split_end(&word[start..], &mut tokens);
+    tokens
+}
+
+/// Adds a piece of a word: quotes before and after it, full stops after it, and clitics are tokens.
+fn split_end(piece: &str, tokens: &mut Vec<String>) {
+    let mut piece = piece;
+    let mut ends = Vec::new();
+    while piece.len() > 1 && piece.starts_with('\'') && !CLITICS.contains(&piece.to_lowercase().as_str()) {
+        tokens.push("'".to_owned());
+        piece = &piece[1..];
+    }
+    loop {
+        let lower = piece.to_lowercase();
+        let clitic = CLITICS.into_iter().find(|end| lower.ends_with(end) && lower.len() > end.len());
+        // Only ASCII letters keep their length in lower case for sure.
+        let cut = match clitic.filter(|_| lower.len() == piece.len()) {
+            Some(end) => Some(end.len()),
+            None if lower.ends_with("n't") && lower.len() > 3 && lower.len() == piece.len() => Some(3),
+            None if piece.len() > 1 && piece.ends_with('\'') => Some(1),
+            None if piece.len() > 1 && piece.ends_with('.') && !is_abbreviation(piece) => Some(1),
+            None => None,
+        };
+        let Some(cut) = cut else { break };
+        let (before, end) = piece.split_at(piece.len() - cut);
+        ends.push(end.to_owned());
+        piece = before;
+    }
+    if !piece.is_empty() {
+        tokens.push(piece.to_owned());
+    }
+    tokens.extend(ends.into_iter().rev());
+}
+
+/// Whether a word's full stop is part of it: there is another one, or a single letter before it.
+fn is_abbreviation(word: &str) -> bool {
+    let stem = &word[..word.len() - 1];
+    (stem.contains('.') && !stem.ends_with('.')) || (stem.chars().count() == 1 && stem != "I")
+}
+
+/// A token of the Penn Treebank as it is written elsewhere: `(` for `-LRB-`, `"` for two quotes.
+pub fn plain(token: &str) -> Option<&'static str> {
+    let plain = match token.to_ascii_uppercase().as_str() {
+        "-LRB-" => "(",
+        "-RRB-" => ")",
+        "-LSB-" => "[",
+        "-RSB-" => "]",
+        "-LCB-" => "{",
+        "-RCB-" => "}",
+        "``" | "''" | "“" | "”" => "\"",
+        "`" | "‘" | "’" => "'",
+        "—" | "–" => "--",
+        _ => return None,
+    };
+    Some(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn punctuation_and_clitics_are_tokens() {
+        let tokens = |text: &str| tokenise(text).join(" ");
+        assert_eq!(tokens("He's gone."), "He 's gone .");
+        assert_eq!(tokens("\"Stop!\", she’d said"), "\" Stop ! \" , she 'd said");
+        assert_eq!(tokens("J. R. R. Tolkien's e.g. 3,000 at 10:30"), "J. R. R. Tolkien 's e.g. 3,000 at 10:30");
+        assert_eq!(tokens("CAN'T 'quoted' players'"), "CA N'T ' quoted ' players '");
+        assert_eq!(tokens("wait... (Ünïversität)"), "wait . . . ( Ünïversität )");
+        assert_eq!(tokens(" \t\n"), "");
+        assert_eq!(tokens("İ's 'S ' ."), "İ 's 'S ' .");
+    }
+
+    #[test]
+    fn brackets_of_the_treebank_have_plain_forms() {
+        assert_eq!((plain("-LRB-"), plain("-rrb-"), plain("a")), (Some("("), Some(")"), None));
+    }
+}
