@@ -3,15 +3,21 @@
 /// Endings that are tokens of their own: `'s` of `it's`.
 const CLITICS: [&str; 6] = ["'s", "'re", "'ve", "'ll", "'d", "'m"];
 
+/// Words whose full stop is part of them, besides those with two of them: titles and names of companies.
+const ABBREVIATIONS: [&str; 26] = [
+    "mr", "mrs", "ms", "dr", "st", "jr", "sr", "prof", "gen", "sen", "rep", "gov", "rev", "col", "lt", "sgt", "capt",
+    "inc", "corp", "co", "ltd", "bros", "vs", "etc", "mt", "ft",
+];
+
 /// Marks at which a word is always split. Others (`.`, `'`, `,`, `:`) are split at its end only.
 const MARKS: &str = "()[]{}\"!?;,:…“”«»<>%$€£&*=+/|";
 
 /// Splits text at white space, marks off punctuation, and separates `'s`, `n't` and the like. A full stop
-/// stays with a word that has another one (`U.S.`), or a single letter (`J.`).
+/// stays with a word that has another one (`U.S.`), a single letter (`J.`) or an abbreviation (`Mr.`).
 ///
 /// ```
 /// let tokens = cotangent_apps_typing::tokens::tokenise("Don't panic, (said) Mr. Dent's U.S. friend.");
-/// let want = ["Do", "n't", "panic", ",", "(", "said", ")", "Mr", ".", "Dent", "'s", "U.S.", "friend", "."];
+/// let want = ["Do", "n't", "panic", ",", "(", "said", ")", "Mr.", "Dent", "'s", "U.S.", "friend", "."];
 /// assert_eq!(tokens, want);
 /// ```
 pub fn tokenise(text: &str) -> Vec<String> {
@@ -68,10 +74,11 @@ fn split_end(piece: &str, tokens: &mut Vec<String>) {
     tokens.extend(ends.into_iter().rev());
 }
 
-/// Whether a word's full stop is part of it: there is another one, or a single letter before it.
+/// Whether a word's full stop is part of it.
 fn is_abbreviation(word: &str) -> bool {
     let stem = &word[..word.len() - 1];
-    (stem.contains('.') && !stem.ends_with('.')) || (stem.chars().count() == 1 && stem != "I")
+    let listed = ABBREVIATIONS.contains(&stem.to_lowercase().as_str());
+    listed || (stem.contains('.') && !stem.ends_with('.')) || (stem.chars().count() == 1 && stem != "I")
 }
 
 /// A token of the Penn Treebank as it is written elsewhere: `(` for `-LRB-`, `"` for two quotes.

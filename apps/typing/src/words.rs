@@ -163,6 +163,11 @@ impl Words {
         words.finish(path)
     }
 
+    /// No words, but vectors of this dimension.
+    pub(crate) fn none(width: usize) -> Self {
+        Words { numbers: HashMap::new(), vectors: vec![0.0; width], width, fingerprint: 0 }
+    }
+
     /// The vector of unknown words: the mean of those that are not 0, of points in the ball of their
     /// logarithms. A choice of this project; the paper is silent.
     fn fill_unknown(&mut self, kind: VectorKind) {

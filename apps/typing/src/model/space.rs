@@ -2,6 +2,7 @@
 
 use cotangent::prelude::*;
 
+#[cfg(test)]
 use crate::config::Space;
 
 /// A part of the model in the geometry that a run chooses for it. So both geometries of each part are
@@ -48,6 +49,7 @@ impl<'t, T: Float> Located<'t, T> {
     }
 
     /// The geometry.
+    #[cfg(test)]
     pub(crate) fn space(self) -> Space {
         match self {
             Located::Flat(_) => Space::Euclidean,

@@ -6,9 +6,12 @@
 //! | [OntoNotes](ontonotes), Gillick et al. 2014 | `{"tokens": […], "mentions": [{"start": 0, …}]}` |
 //! | [tab-separated](tabular) | number, left context, mention, right context, types |
 //!
+//! [Plain text](plain) has a reader of its own, for predictions.
+//!
 //! All of them may be packed with gzip. Blank lines are skipped.
 
 pub mod ontonotes;
+pub mod plain;
 pub mod tabular;
 pub mod ultra_fine;
 
