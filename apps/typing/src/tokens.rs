@@ -53,12 +53,10 @@ fn split_end(piece: &str, tokens: &mut Vec<String>) {
         piece = &piece[1..];
     }
     loop {
-        let lower = piece.to_lowercase();
-        let clitic = CLITICS.into_iter().find(|end| lower.ends_with(end) && lower.len() > end.len());
-        // Only ASCII letters keep their length in lower case for sure.
-        let cut = match clitic.filter(|_| lower.len() == piece.len()) {
+        let clitic = CLITICS.into_iter().find(|end| ends_in(piece, end));
+        let cut = match clitic {
             Some(end) => Some(end.len()),
-            None if lower.ends_with("n't") && lower.len() > 3 && lower.len() == piece.len() => Some(3),
+            None if ends_in(piece, "n't") => Some(3),
             None if piece.len() > 1 && piece.ends_with('\'') => Some(1),
             None if piece.len() > 1 && piece.ends_with('.') && !is_abbreviation(piece) => Some(1),
             None => None,
@@ -72,6 +70,12 @@ fn split_end(piece: &str, tokens: &mut Vec<String>) {
         tokens.push(piece.to_owned());
     }
     tokens.extend(ends.into_iter().rev());
+}
+
+/// Whether a word is longer than `end`, and ends in it, in small letters or capitals.
+fn ends_in(word: &str, end: &str) -> bool {
+    let start = word.len().saturating_sub(end.len());
+    start > 0 && word.get(start..).is_some_and(|last| last.eq_ignore_ascii_case(end))
 }
 
 /// Whether a word's full stop is part of it.

@@ -52,7 +52,7 @@ fn examples() -> Vec<Example> {
 }
 
 fn types() -> Types {
-    let names = ["/a", "/b", "/a/c", "/b/d", "/a/c/e"].map(str::to_owned).to_vec();
+    let names = ["/a", "/b", "/b/c", "/b/d", "/b/d/e"].map(str::to_owned).to_vec();
     Types::of_mentions([&Mention { types: names, ..Mention::default() }]).unwrap()
 }
 
