@@ -188,7 +188,7 @@ impl Config {
             context_words: 25,
             mention_chars: 10,
             loss: Loss::MultiTask,
-            reduction: Reduction::Sum,
+            reduction: Reduction::Mean,
             threshold: 0.5,
             epochs: 20,
             cycles: 2,
@@ -237,7 +237,8 @@ impl Config {
         }
         if self.context_words < self.mention_words {
             let (context, mention) = (self.context_words, self.mention_words);
-            let message = format!("--context-words {context}: the {mention} words of the mention are included");
+            let message =
+                format!("--context-words {context}: the {mention} words of the mention are included");
             return Err(AppError::usage(message));
         }
         Ok(())

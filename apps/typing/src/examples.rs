@@ -101,9 +101,11 @@ impl Example {
         types: &Types,
         config: &Config,
     ) -> std::result::Result<Self, String> {
-        let numbers = |tokens: &[String]| tokens.iter().map(|token| words.number(token)).collect::<Vec<u32>>();
+        let numbers =
+            |tokens: &[String]| tokens.iter().map(|token| words.number(token)).collect::<Vec<u32>>();
         let span = &mention.words[..mention.words.len().min(config.context_words)];
-        let [before, after] = around(mention.left.len(), mention.right.len(), config.context_words - span.len());
+        let [before, after] =
+            around(mention.left.len(), mention.right.len(), config.context_words - span.len());
         let left = &mention.left[mention.left.len() - before..];
         let context = [left, span, &mention.right[..after]].concat();
         let middle = config.context_words;
@@ -114,8 +116,11 @@ impl Example {
             })
             .collect();
         let text = mention.text();
-        let mut numbers_of_types =
-            mention.types.iter().map(|name| types.number(name)).collect::<std::result::Result<Vec<_>, _>>()?;
+        let mut numbers_of_types = mention
+            .types
+            .iter()
+            .map(|name| types.number(name))
+            .collect::<std::result::Result<Vec<_>, _>>()?;
         numbers_of_types.sort_unstable();
         numbers_of_types.dedup();
         Ok(Example {
@@ -180,15 +185,21 @@ mod tests {
         // Numbers of words depend on which are wanted; their vectors tell them apart.
         let points = words.points::<f64>(VectorKind::Euclidean, Space::Euclidean, 1.0);
         for list in [&mut example.context, &mut example.mention] {
-            list.iter_mut().filter(|word| **word > 0).for_each(|word| *word = points.row(*word as usize)[0] as u32);
+            list.iter_mut()
+                .filter(|word| **word > 0)
+                .for_each(|word| *word = points.row(*word as usize)[0] as u32);
         }
         Ok(example)
     }
 
     #[test]
     fn words_positions_characters_and_types_by_hand() {
-        let config =
-            Config { context_words: 5, mention_words: 1, mention_chars: 2, ..Config::of_paper(Size::Base, Space::Euclidean) };
+        let config = Config {
+            context_words: 5,
+            mention_words: 1,
+            mention_chars: 2,
+            ..Config::of_paper(Size::Base, Space::Euclidean)
+        };
         let example = encode(&mention("e a b", "c D", "z a", "y x y"), &config).unwrap();
         // Three words fit beside the mention: one before, two after it.
         assert_eq!(example.context, [2, 3, 4, 0, 1]);

@@ -1,5 +1,5 @@
-//! What is minimised: binary cross-entropy over types. López & Strube 2020, sections 4.6 and 5.2; Choi et al.
-//! 2018, section 4.2.
+//! What is minimised: binary cross-entropy over types. López & Strube 2020, sections 4.6 and 5.2; Choi et
+//! al. 2018, section 4.2.
 
 use cotangent::prelude::*;
 
@@ -87,7 +87,8 @@ mod tests {
         let tape = Tape::<f64>::new();
         let logits = tape.constant(&Tensor::new([2, 4], x.concat()));
         let bce = |x: f64, target: f64| (1.0 + x.exp()).ln() - target * x;
-        let loss = |loss, reduction| TypingLoss { types: &types, loss, reduction }.of(logits, &examples).item();
+        let loss =
+            |loss, reduction| TypingLoss { types: &types, loss, reduction }.of(logits, &examples).item();
         // Both mentions have a coarse type, only the first has a fine one, and none an ultra-fine one.
         let coarse = (bce(0.5, 1.0) + bce(-0.5, 1.0)) / 2.0;
         let fine = bce(-1.0, 1.0) + bce(2.0, 0.0);

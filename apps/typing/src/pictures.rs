@@ -41,8 +41,9 @@ pub fn hyperplanes<T: Float>(
         let x = in_space(output.text, space).to_tensor();
         rows.extend(x.rows().map(|row| [row[0].to_f64(), row[1].to_f64()]));
     });
-    let of_example =
-        |example: &Example| shown.iter().rposition(|number| example.types.contains(number)).unwrap_or(shown.len());
+    let of_example = |example: &Example| {
+        shown.iter().rposition(|number| example.types.contains(number)).unwrap_or(shown.len())
+    };
     let labels: Vec<u32> = examples.iter().map(|example| of_example(example) as u32).collect();
     let types = &typer.description.types;
     let mut names: Vec<String> = shown.iter().map(|&number| types.name(number).to_owned()).collect();

@@ -35,7 +35,10 @@ pub fn published(config: &Config) -> Vec<Published> {
         what: "Table 4: EU BASE, plain GloVe",
         f1: [[None, None], [None, None], [None, Some(18.6)]],
     };
-    add(base && plain && spaces == hyperbolic, row("Table 4: HY BASE, plain GloVe", [68.7, 66.6, 41.5, 38.8, 22.1, 20.1]));
+    add(
+        base && plain && spaces == hyperbolic,
+        row("Table 4: HY BASE, plain GloVe", [68.7, 66.6, 41.5, 38.8, 22.1, 20.1]),
+    );
     add(base && plain && spaces == euclidean, table_4);
     add(base && spaces == hyperbolic, row("Table 3: HY BASE", [69.6, 67.3, 42.0, 39.7, 21.2, 19.1]));
     add(base && spaces == euclidean, row("Table 3: EU BASE", [68.5, 66.1, 39.8, 36.5, 17.8, 16.1]));
@@ -49,7 +52,10 @@ pub fn published(config: &Config) -> Vec<Published> {
         row("Table 3: HY XLARGE", [69.1, 66.2, 39.7, 37.2, 26.1, 24.0]),
     );
     add(xlarge && spaces == euclidean, row("Table 3: EU XLARGE", [67.9, 65.4, 37.8, 35.3, 22.2, 20.0]));
-    add(base && spaces == euclidean_encoder, row("Table 5: EU encoder", [68.8, 66.3, 41.7, 38.9, 22.0, 20.1]));
+    add(
+        base && spaces == euclidean_encoder,
+        row("Table 5: EU encoder", [68.8, 66.3, 41.7, 38.9, 22.0, 20.1]),
+    );
     let part = Spaces { attention: Euclidean, ..hyperbolic };
     add(base && spaces == part, row("Table 5: EU attention", [68.9, 66.4, 40.8, 38.0, 20.1, 18.4]));
     let part = Spaces { concatenation: Euclidean, ..hyperbolic };

@@ -5,8 +5,8 @@ const CLITICS: [&str; 6] = ["'s", "'re", "'ve", "'ll", "'d", "'m"];
 
 /// Words whose full stop is part of them, besides those with two of them: titles and names of companies.
 const ABBREVIATIONS: [&str; 26] = [
-    "mr", "mrs", "ms", "dr", "st", "jr", "sr", "prof", "gen", "sen", "rep", "gov", "rev", "col", "lt", "sgt", "capt",
-    "inc", "corp", "co", "ltd", "bros", "vs", "etc", "mt", "ft",
+    "mr", "mrs", "ms", "dr", "st", "jr", "sr", "prof", "gen", "sen", "rep", "gov", "rev", "col", "lt", "sgt",
+    "capt", "inc", "corp", "co", "ltd", "bros", "vs", "etc", "mt", "ft",
 ];
 
 /// Marks at which a word is always split. Others (`.`, `'`, `,`, `:`) are split at its end only.
@@ -111,7 +111,10 @@ mod tests {
         let tokens = |text: &str| tokenise(text).join(" ");
         assert_eq!(tokens("He's gone."), "He 's gone .");
         assert_eq!(tokens("\"Stop!\", she’d said"), "\" Stop ! \" , she 'd said");
-        assert_eq!(tokens("J. R. R. Tolkien's e.g. 3,000 at 10:30"), "J. R. R. Tolkien 's e.g. 3,000 at 10:30");
+        assert_eq!(
+            tokens("J. R. R. Tolkien's e.g. 3,000 at 10:30"),
+            "J. R. R. Tolkien 's e.g. 3,000 at 10:30"
+        );
         assert_eq!(tokens("CAN'T 'quoted' players'"), "CA N'T ' quoted ' players '");
         assert_eq!(tokens("wait... (Ünïversität)"), "wait . . . ( Ünïversität )");
         assert_eq!(tokens(" \t\n"), "");

@@ -7,11 +7,11 @@ use cotangent::optim::train::{Epoch, Goal, History, TrainError, Trainer};
 use cotangent::prelude::*;
 use cotangent_apps_common::curves::{self, Series};
 use cotangent_apps_common::error::{AppError, Result};
+use cotangent_apps_common::metrics as files;
 use cotangent_apps_common::options::{self, RunOptions};
 use cotangent_apps_common::output;
 use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::progress::{Figure, Progress};
-use cotangent_apps_common::metrics as files;
 use serde::{Deserialize, Serialize};
 
 use crate::batches::{Batch, Cycles};
@@ -139,7 +139,10 @@ impl Training<'_> {
             |model, history| {
                 let found = evaluate(model, dev, &data.types, config.threshold, &mut tape);
                 let f1 = found.figures.total.by_mention.f1;
-                epochs.add(history, EpochFigures { loss: 0.0, dev: found.figures, text_norm: found.text_norm })?;
+                epochs.add(
+                    history,
+                    EpochFigures { loss: 0.0, dev: found.figures, text_norm: found.text_norm },
+                )?;
                 Ok(f1)
             },
         )?;
@@ -220,7 +223,11 @@ impl Metrics {
                     values: values(|epoch| epoch.dev.total.by_mention.f1),
                     better: f64::max,
                 },
-                Series { name: "norm of text vectors", values: values(|epoch| epoch.text_norm), better: f64::min },
+                Series {
+                    name: "norm of text vectors",
+                    values: values(|epoch| epoch.text_norm),
+                    better: f64::min,
+                },
             ],
         )
     }

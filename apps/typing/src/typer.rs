@@ -130,7 +130,8 @@ fn above<T: Float>(logits: &[T], least: f64) -> Vec<u32> {
         return found;
     }
     // Of equal ones the first.
-    let best = (0..).zip(logits).reduce(|best, next| if next.1.to_f64() > best.1.to_f64() { next } else { best });
+    let best =
+        (0..).zip(logits).reduce(|best, next| if next.1.to_f64() > best.1.to_f64() { next } else { best });
     best.map(|(i, _)| i).into_iter().collect()
 }
 
@@ -236,11 +237,7 @@ impl<T: Float> Typer<T> {
     }
 
     /// Calls `read` with the batches of examples, and what the model makes of them.
-    pub(crate) fn for_batches(
-        &self,
-        examples: &[Example],
-        mut read: impl FnMut(&Batch, &Output<'_, T>),
-    ) {
+    pub(crate) fn for_batches(&self, examples: &[Example], mut read: impl FnMut(&Batch, &Output<'_, T>)) {
         let mut tape = Tape::with_device(self.device.clone());
         for examples in examples.chunks(TOGETHER) {
             tape.reset();

@@ -85,7 +85,8 @@ impl Types {
     pub fn read(path: &Path, levels: Levels) -> Result<Self> {
         let mut list = Vec::new();
         table::read_lines(path, |number, line| {
-            let (name, level) = line.split_once('\t').map_or((line, None), |(name, level)| (name, Some(level)));
+            let (name, level) =
+                line.split_once('\t').map_or((line, None), |(name, level)| (name, Some(level)));
             let granularity = match level {
                 Some(level) => Granularity::ALL
                     .into_iter()

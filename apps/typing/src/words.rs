@@ -60,7 +60,11 @@ struct Collector<'a> {
 const FINGERPRINTED: usize = 1000;
 
 impl Collector<'_> {
-    fn add(&mut self, name: &str, row: impl ExactSizeIterator<Item = f32>) -> std::result::Result<(), String> {
+    fn add(
+        &mut self,
+        name: &str,
+        row: impl ExactSizeIterator<Item = f32>,
+    ) -> std::result::Result<(), String> {
         let words = &mut self.words;
         if words.width == 0 {
             words.width = row.len();
@@ -100,8 +104,7 @@ impl Collector<'_> {
     }
 
     fn add_text(&mut self, name: &str, fields: &str) -> std::result::Result<(), String> {
-        let number =
-            |field: &str| field.parse::<f32>().map_err(|_| format!("{field:?} is not a number"));
+        let number = |field: &str| field.parse::<f32>().map_err(|_| format!("{field:?} is not a number"));
         let row: Vec<f32> = fields.split(' ').map(number).collect::<std::result::Result<_, _>>()?;
         self.add(name, row.into_iter())
     }
@@ -135,8 +138,7 @@ impl Words {
     /// If a file cannot be read or is not in its format, the vectors have mixed widths, or one is not finite
     /// or, of hyperbolic ones, not in the ball. The error names the line.
     pub fn read(path: &Path, kind: VectorKind, wanted: &HashSet<String>) -> Result<Self> {
-        let words =
-            Words { numbers: HashMap::new(), vectors: Vec::new(), width: 0, fingerprint: 0 };
+        let words = Words { numbers: HashMap::new(), vectors: Vec::new(), width: 0, fingerprint: 0 };
         let mut words = Collector { wanted, words, hasher: crc32fast::Hasher::new(), kind, read: 0 };
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let name = name.strip_suffix(".gz").unwrap_or(&name);
@@ -213,8 +215,8 @@ impl Words {
 
     /// The points of all words in the space of the encoder, `[words + 1, width]`. Vectors of the space stay
     /// as they are. Points of the ball become log₀ of them for a Euclidean encoder (López & Strube 2020,
-    /// section 5.3). Plain vectors become `r tanh(‖v‖/r) v/‖v‖` for a hyperbolic one: exp₀ in a ball of
-    /// radius r (section 6.1.1 and appendix F).
+    /// section 5.3). Plain vectors become `r tanh(‖v‖/r) v/‖v‖` for a hyperbolic one: exp₀ in a ball
+    /// of radius r (section 6.1.1 and appendix F).
     pub fn points<T: Float>(&self, kind: VectorKind, space: Space, radius: f64) -> Tensor<T> {
         let mut points = Vec::with_capacity(self.vectors.len());
         for row in self.vectors.chunks(self.width) {
@@ -279,7 +281,8 @@ fn read_array(path: &Path, words: &mut Collector<'_>) -> Result<()> {
     let names = path.with_file_name("words.txt");
     let mut rows = array.rows();
     table::read_lines(&names, |_, name| {
-        let row = rows.next().ok_or_else(|| format!("a word after the {count} rows of {}", path.display()))?;
+        let row =
+            rows.next().ok_or_else(|| format!("a word after the {count} rows of {}", path.display()))?;
         words.add(name, row.iter().copied())
     })?;
     match rows.len() {
@@ -317,7 +320,8 @@ mod tests {
         let glove = b"a 0.5 0.25\nc 1 1\nb -0.5 0\n( 0 0\n";
         let text = [&b"4 2\n"[..], glove].concat();
         let mut binary = b"4 2\n".to_vec();
-        for (name, row) in [("a", [0.5_f32, 0.25]), ("c", [1.0, 1.0]), ("b", [-0.5, 0.0]), ("(", [0.0, 0.0])] {
+        for (name, row) in [("a", [0.5_f32, 0.25]), ("c", [1.0, 1.0]), ("b", [-0.5, 0.0]), ("(", [0.0, 0.0])]
+        {
             binary.extend(format!("{name} ").bytes());
             row.iter().for_each(|x| binary.extend(x.to_le_bytes()));
         }

@@ -60,8 +60,8 @@ impl<S: PartSpace<T>, T: Float> Pooling<S, T> {
         // r_i = x_i ⊕ p_i
         let r = space.add(*x.coordinates(), p.coordinates().reshape(shape));
         let [q, k] = [&self.query, &self.key].map(|linear| linear.forward(Point::new(*space, r)));
-        // Eq. 8; eq. 17 with c. In a softmax c cancels: its gradient is 0, which is why the authors saw it stay
-        // at 0.
+        // Eq. 8; eq. 17 with c. In a softmax c cancels and has no gradient, so it stays at 0, as the authors
+        // saw.
         let mut scores = space.distance(*q.coordinates(), *k.coordinates()) * self.sharpness.on(tape) * -1.0;
         if let Some(offset) = &self.offset {
             scores = scores - offset.on(tape);

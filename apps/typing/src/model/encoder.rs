@@ -43,7 +43,13 @@ pub(crate) struct Encoded<'t, T: Float> {
 impl<S: PartSpace<T>, T: Float> Encoder<S, T> {
     /// For words of `width` dimensions and so many characters. All weights are drawn by Glorot's rule; biases
     /// start at the origin.
-    pub(crate) fn new(space: S, width: usize, characters: usize, config: &Config, rng: &mut rng::Rng) -> Self {
+    pub(crate) fn new(
+        space: S,
+        width: usize,
+        characters: usize,
+        config: &Config,
+        rng: &mut rng::Rng,
+    ) -> Self {
         let &Config { mention_dim, char_dim, context_dim, .. } = config;
         let mention = Linear::new(space, width, mention_dim, rng);
         let characters = Embedding::uniform("characters", space, characters, char_dim, RANGE, rng);
@@ -65,12 +71,7 @@ impl<S: PartSpace<T>, T: Float> Encoder<S, T> {
     }
 
     /// Encodes a batch. `words` has the point of each word in the encoder's space.
-    pub(crate) fn forward<'t>(
-        &self,
-        tape: &'t Tape<T>,
-        batch: &Batch,
-        words: &Tensor<T>,
-    ) -> Encoded<'t, T> {
+    pub(crate) fn forward<'t>(&self, tape: &'t Tape<T>, batch: &Batch, words: &Tensor<T>) -> Encoded<'t, T> {
         let states = self.rnn.forward(self.read_characters(tape, &batch.characters));
         let mention = self.mention.forward(self.read_words(tape, &batch.mention, words));
         Encoded {
@@ -89,12 +90,7 @@ impl<S: PartSpace<T>, T: Float> Encoder<S, T> {
     }
 
     /// The points of words, `[len, batch, width]`, some of their coordinates dropped while training.
-    fn read_words<'t>(
-        &self,
-        tape: &'t Tape<T>,
-        padded: &Padded,
-        words: &Tensor<T>,
-    ) -> Point<S, Var<'t, T>> {
+    fn read_words<'t>(&self, tape: &'t Tape<T>, padded: &Padded, words: &Tensor<T>) -> Point<S, Var<'t, T>> {
         let width = words.width();
         let rows = tape.constant_with([padded.len, padded.batch(), width], |rows| {
             for (row, &word) in rows.chunks_mut(width).zip(&padded.numbers) {
@@ -106,7 +102,8 @@ impl<S: PartSpace<T>, T: Float> Encoder<S, T> {
 
     fn read_characters<'t>(&self, tape: &'t Tape<T>, padded: &Padded) -> Sequence<'t, S, T> {
         let points = self.characters.forward(tape, &padded.numbers);
-        let points = points.coordinates().reshape([padded.len, padded.batch(), points.coordinates().shape().width()]);
+        let points =
+            points.coordinates().reshape([padded.len, padded.batch(), points.coordinates().shape().width()]);
         Sequence::new(Point::new(self.space, points)).with_lengths(&padded.lengths)
     }
 

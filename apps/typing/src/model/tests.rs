@@ -93,7 +93,10 @@ struct Named<'a, T: Float>(&'a cotangent::engine::Gradients<'a, T>, Vec<(String,
 
 impl<T: Float> cotangent::module::Visitor<T> for Named<'_, T> {
     fn param<M: Manifold>(&mut self, path: &str, param: &Param<M, T>) {
-        let gradient = self.0.param(param.id()).map(|view| view.to_dense(param.value().shape().rows().len(), param.value().width()));
+        let gradient = self
+            .0
+            .param(param.id())
+            .map(|view| view.to_dense(param.value().shape().rows().len(), param.value().width()));
         let reached = gradient.is_some_and(|gradient| gradient.iter().any(|g| g.to_f64() != 0.0));
         self.1.push((path.to_owned(), reached));
     }
@@ -118,7 +121,9 @@ fn every_ablation_has_its_shapes_and_gradients_of_all_parameters() {
         let mut stepped = model.clone();
         let mut adam = RiemannianAdam::new(0.05).unwrap();
         let mut parallel = DataParallel::new(cotangent::prelude::Device::cpu());
-        parallel.step(&mut stepped, &mut adam, &[()], |model, tape, ()| loss(model, tape, &examples)).unwrap();
+        parallel
+            .step(&mut stepped, &mut adam, &[()], |model, tape, ()| loss(model, tape, &examples))
+            .unwrap();
         let tape = Tape::new();
         let gradients = tape.backward(loss(&stepped, &tape, &examples));
         let mut named = Named(&gradients, Vec::new());
@@ -139,7 +144,9 @@ fn every_ablation_fits_a_small_set() {
         let mut adam = RiemannianAdam::new(0.03).unwrap().clip(5.0).unwrap();
         let mut parallel = DataParallel::new(cotangent::prelude::Device::cpu());
         let mut step = || {
-            parallel.step(&mut model, &mut adam, &[()], |model, tape, ()| loss(model, tape, &examples)).unwrap()
+            parallel
+                .step(&mut model, &mut adam, &[()], |model, tape, ()| loss(model, tape, &examples))
+                .unwrap()
         };
         let first = step();
         let losses: Vec<f64> = (0..150).map(|_| step()).collect();

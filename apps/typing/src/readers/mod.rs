@@ -2,7 +2,7 @@
 //!
 //! | format | a line |
 //! |---|---|
-//! | [Ultra-Fine](ultra_fine), Choi et al. 2018 | `{"left_context_token": […], "mention_span": "…", …}` |
+//! | [Ultra-Fine](ultra_fine), Choi et al. 2018 | `{"left_context_token": …, "mention_span": …, …}` |
 //! | [OntoNotes](ontonotes), Gillick et al. 2014 | `{"tokens": […], "mentions": [{"start": 0, …}]}` |
 //! | [tab-separated](tabular) | number, left context, mention, right context, types |
 //!
@@ -87,7 +87,8 @@ mod tests {
     }
 
     const ULTRA_FINE: &str = r#"{"annot_id": "a:1", "left_context_token": ["The", "painter"],
-        "mention_span": "Jan Vermeer", "right_context_token": ["lived", "."], "y_str": ["person", "artist"]}"#;
+        "mention_span": "Jan Vermeer", "right_context_token": ["lived", "."],
+        "y_str": ["person", "artist"]}"#;
 
     #[test]
     fn three_formats_give_the_same_mention() {
@@ -118,7 +119,10 @@ mod tests {
         assert_eq!(second("{}"), ":2: the entry \"left_context_token\" must be a list of texts");
         let emptied = good.replace("Jan Vermeer", " ");
         assert_eq!(second(&emptied), ":2: an empty mention");
-        assert_eq!(second(&good.replace("\"Jan Vermeer\"", "3")), ":2: the entry \"mention_span\" must be a text");
+        assert_eq!(
+            second(&good.replace("\"Jan Vermeer\"", "3")),
+            ":2: the entry \"mention_span\" must be a text"
+        );
         let columns = read_text("1\ta\tb\tc\n").unwrap_err();
         assert_eq!(
             columns,

@@ -6,6 +6,7 @@ use cotangent_apps_typing::config::{Loss, Space};
 use cotangent_apps_typing::train::Metrics;
 
 use crate::common::{App, Dir, bytes};
+use crate::pictures::{long_name, text_fits};
 
 const TYPING: App = App(env!("CARGO_BIN_EXE_typing"));
 
@@ -15,8 +16,8 @@ fn metrics(dir: &str) -> Metrics {
 
 /// Words of persons, cities and companies, and of contexts.
 const WORDS: [&str; 16] = [
-    "anna", "boris", "clara", "david", "rome", "paris", "oslo", "lima", "acme", "initech", "globex", "umbrella",
-    "lives", "in", "works", "for",
+    "anna", "boris", "clara", "david", "rome", "paris", "oslo", "lima", "acme", "initech", "globex",
+    "umbrella", "lives", "in", "works", "for",
 ];
 
 /// A made set: word vectors, types, and mentions in the tab-separated form.
@@ -38,17 +39,18 @@ impl Made {
         };
         let words: String =
             WORDS.iter().enumerate().map(|(i, word)| format!("{word}{}\n", vector(i))).collect();
-        let types = "person\tcoarse\nplace\tcoarse\ngroup\tcoarse\ncity\tfine\nfirm\tfine\nwoman\tultra-fine\n\
-            capital\tultra-fine\nmaker\tultra-fine\n";
+        let types = "person\tcoarse\nplace\tcoarse\ngroup\tcoarse\ncity\tfine\nfirm\tfine\nadult\tfine\n\
+            woman\tultra-fine\nman\tultra-fine\ncapital\tultra-fine\ntown\tultra-fine\nmaker\tultra-fine\n\
+            seller\tultra-fine\n";
         let mut mentions = String::new();
         for (i, word) in WORDS[..12].iter().enumerate() {
             let (types, left, right) = match (i / 4, i % 2) {
-                (0, 0) => ("person woman", "", "lives in rome"),
-                (0, _) => ("person", "", "works for acme"),
+                (0, 0) => ("person adult woman", "", "lives in rome"),
+                (0, _) => ("person adult man", "", "works for acme"),
                 (1, 0) => ("place city capital", "anna lives in", "."),
-                (1, _) => ("place city", "boris lives in", ""),
+                (1, _) => ("place city town", "boris lives in", ""),
                 (_, 0) => ("group firm maker", "clara works for", ""),
-                _ => ("group firm", "david works for", "in lima"),
+                _ => ("group firm seller", "david works for", "in lima"),
             };
             mentions += &format!("{i}\t{left}\t{word}\t{right}\t{types}\n");
         }
@@ -76,9 +78,8 @@ impl Made {
 }
 
 const SHORT: [&str; 4] = ["--epochs", "2", "--cycles", "2"];
-const LONG: [&str; 10] = [
-    "--epochs", "12", "--cycles", "8", "--lr", "0.02", "--input-dropout", "0", "--concat-dropout", "0",
-];
+const LONG: [&str; 10] =
+    ["--epochs", "12", "--cycles", "8", "--lr", "0.02", "--input-dropout", "0", "--concat-dropout", "0"];
 
 #[test]
 fn a_made_set_is_learned_evaluated_and_predicted() {
@@ -88,7 +89,7 @@ fn a_made_set_is_learned_evaluated_and_predicted() {
         let found = metrics(&out);
         let test = found.test.unwrap();
         assert!(test.total.by_mention.f1 > 0.95 && test == found.dev, "{space}: {test:?}");
-        assert_eq!((found.mentions, found.types, found.epochs.len()), ([12; 3], 8, 12));
+        assert_eq!((found.mentions, found.types, found.epochs.len()), ([12; 3], 12, 12));
         assert!(found.epochs.iter().all(|epoch| epoch.loss.is_finite() && epoch.text_norm > 0.0));
         assert!(found.epochs[11].loss < 0.5 * found.epochs[0].loss, "{space}: {:?}", found.epochs);
         for file in ["curves.svg", "typing.json", "epochs.json", "checkpoint.bin"] {
@@ -159,7 +160,10 @@ fn every_option_of_the_model_trains() {
         assert!(found.epochs.iter().all(|epoch| epoch.loss.is_finite()), "{more:?}");
         let printed = TYPING.succeeds(&["evaluate", &made.mentions, "--model", &out, "--json"]);
         assert!(printed.contains(&format!("\"accuracy\":{}", found.dev.accuracy)), "{more:?}: {printed}");
-        assert_eq!(found.config.spaces.encoder == Space::Euclidean, more.contains(&"euclidean") && (i == 0 || i == 9));
+        assert_eq!(
+            found.config.spaces.encoder == Space::Euclidean,
+            more.contains(&"euclidean") && (i == 0 || i == 9)
+        );
         assert_eq!(found.config.loss == Loss::Plain, i == 6);
     }
 }
@@ -185,9 +189,13 @@ fn a_run_with_other_settings_is_not_resumed() {
     let resumed = |more: &[&str]| {
         TYPING.fails(&[&made.arguments(&SHORT)[..], more, &["--resume", "--out", &out]].concat())
     };
-    assert!(resumed(&["--lr", "0.1"]).ends_with("checkpoint.bin: a run with another --lr"));
+    let error = resumed(&["--lr", "0.1"]);
+    assert!(
+        error.ends_with("checkpoint.bin: the checkpoint does not fit: a run with another --lr"),
+        "{error}"
+    );
     assert!(resumed(&["--mlr", "euclidean"]).ends_with("a run with another --mlr"));
-    let text = std::fs::read_to_string(&made.mentions).unwrap().replace("person woman", "person");
+    let text = std::fs::read_to_string(&made.mentions).unwrap().replace("person adult woman", "person");
     std::fs::write(&made.mentions, text).unwrap();
     assert!(resumed(&[]).ends_with("a run on other mentions"));
     TYPING.is_refused_in_a_held_directory(&made.arguments(&SHORT), &out);
@@ -212,8 +220,8 @@ fn seeds_and_tables_are_trained_by_one_command() {
 #[test]
 fn analyses_of_a_model_are_listed_and_drawn() {
     let made = Made::new();
-    let [plane, flat] =
-        ["hyperbolic", "euclidean"].map(|space| made.train(space, &[&SHORT[..], &["--dim", "2", "--space", space]].concat()));
+    let [plane, flat] = ["hyperbolic", "euclidean"]
+        .map(|space| made.train(space, &[&SHORT[..], &["--dim", "2", "--space", space]].concat()));
     for model in [&plane, &flat] {
         let printed = TYPING.succeeds(&["nearest", "city", "--model", model, "--count", "3"]);
         assert_eq!(printed.lines().count(), 3);
@@ -224,7 +232,9 @@ fn analyses_of_a_model_are_listed_and_drawn() {
         let drawn = ["--types", "person,city,capital", "--data", &made.mentions, "--out", &picture];
         TYPING.succeeds(&[&["hyperplanes", "--model", model], &drawn[..]].concat());
         let svg = std::fs::read_to_string(&picture).unwrap();
-        assert!(svg.contains("capital") && svg.contains("none of these") && svg.matches("<circle").count() > 12);
+        assert!(
+            svg.contains("capital") && svg.contains("none of these") && svg.matches("<circle").count() > 12
+        );
         let picture = made.dir.path("attention.svg");
         TYPING.succeeds(&["attention", &made.mentions, "--model", model, "--out", &picture]);
         let svg = std::fs::read_to_string(&picture).unwrap();
@@ -238,7 +248,7 @@ fn analyses_of_a_model_are_listed_and_drawn() {
     let error = TYPING.fails(&["hyperplanes", "--types", "person", "--model", &wide]);
     assert_eq!(error, "the hyperplanes are in 17 dimensions; train with --dim 2 to draw them");
     let error = TYPING.fails(&["nearest", "City", "--model", &wide]);
-    assert_eq!(error, "the type \"City\" is not in the list of 8 types; there is \"city\"");
+    assert_eq!(error, "the type \"City\" is not in the list of 12 types; there is \"city\"");
 }
 
 /// OntoNotes: JSON lines with several mentions, types that are paths, plain cross-entropy.
@@ -247,10 +257,12 @@ fn paths_are_types_of_a_hierarchy() {
     let made = Made::new();
     let mut text = String::new();
     for (i, word) in WORDS[..12].iter().enumerate() {
-        let labels = [r#""/person", "/person/artist""#, r#""/location", "/location/city""#, r#""/other""#][i / 4];
-        text += &format!(
-            r#"{{"tokens": ["{word}", "lives", "in", "{word}"], "mentions": [{{"start": 0, "end": 1, "labels": [{labels}]}}, {{"start": 3, "end": 4, "labels": [{labels}]}}]}}"#
-        );
+        let labels =
+            [r#""/person", "/person/artist""#, r#""/location", "/location/city""#, r#""/other""#][i / 4];
+        let mention =
+            |start: usize| format!(r#"{{"start": {start}, "end": {}, "labels": [{labels}]}}"#, start + 1);
+        let mentions = format!("{}, {}", mention(0), mention(3));
+        text += &format!(r#"{{"tokens": ["{word}", "lives", "in", "{word}"], "mentions": [{mentions}]}}"#);
         text += "\n";
     }
     let file = made.dir.write("onto.json", text);
@@ -279,18 +291,22 @@ fn bad_files_are_refused_with_their_line() {
     };
     let file = |name: &str, text: &str| made.dir.write(name, text);
     let row = "0\t\tanna\tlives\tperson\n";
-    let json = r#"{"left_context_token": [], "mention_span": "anna", "right_context_token": [], "y_str": ["person"]}"#;
+    let contexts = r#""left_context_token": [], "right_context_token": []"#;
+    let json = format!(r#"{{{contexts}, "mention_span": "anna", "y_str": ["person"]}}"#);
     let not_json = file("a.json", &format!("{json}\n{{\"left\n"));
     assert!(fails("--train", &not_json).contains("a.json:2: not JSON: "));
     let empty = file("b.tsv", &format!("{row}1\tin\t \tlives\tperson\n"));
     assert!(fails("--dev", &empty).ends_with("b.tsv:2: an empty mention"));
     let other = file("c.tsv", &format!("{row}{row}1\t\tanna\tlives\tperson robot\n"));
-    assert!(fails("--test", &other).ends_with("c.tsv:3: the type \"robot\" is not in the list of 8 types"));
+    assert!(fails("--test", &other).ends_with("c.tsv:3: the type \"robot\" is not in the list of 12 types"));
     let untyped = file("d.tsv", "0\t\tanna\tlives\t\n");
     assert!(fails("--train", &untyped).ends_with("d.tsv: all 1 mentions are without types"));
     let mixed = file("e.txt", "anna 1 2\nrome 1 2 3\n");
     assert!(fails("--words", &mixed).ends_with("e.txt:2: 3 numbers after the word; the first has 2"));
-    assert!(fails("--types", &file("f.txt", "person\nperson\n")).contains("f.txt:2: the type \"person\" occurs twice"));
+    assert!(
+        fails("--types", &file("f.txt", "person\nperson\n"))
+            .contains("f.txt:2: the type \"person\" occurs twice")
+    );
     assert!(fails("--train", &file("g.tsv", "")).ends_with("g.tsv: no mentions"));
     assert!(fails("--train", &made.dir.path("none")).contains("none: No such file"));
     assert!(fails("--words", &file("h.bin", "2 x\n")).contains("h.bin:1: the first line of a word2vec file"));
@@ -300,7 +316,10 @@ fn bad_files_are_refused_with_their_line() {
     let mut arguments = made.arguments(&SHORT);
     arguments[2] = &long;
     let printed = TYPING.succeeds(&[&arguments[..], &["--out", &out]].concat());
-    assert!(printed.contains("mentions: 2 to train") && printed.contains("left out: 1 mentions"), "{printed}");
+    assert!(
+        printed.contains("mentions: 2 to train") && printed.contains("left out: 1 mentions"),
+        "{printed}"
+    );
 }
 
 #[test]
@@ -326,6 +345,54 @@ fn wrong_options_are_named() {
     assert!(error.contains("bad.tsv:1: 1 columns; three are needed"), "{error}");
     let error = TYPING.fails(&["evaluate", &made.dir.write("new.tsv", "1\t\ta\t\trobot\n"), "--model", &run]);
     assert!(error.contains("new.tsv:1: the type \"robot\""), "{error}");
+}
+
+/// A training that diverges keeps the last good checkpoint.
+#[test]
+fn a_loss_that_is_no_number_stops_training() {
+    let made = Made::new();
+    let out = made.dir.path("out");
+    let more = ["--lr", "1e30", "--checkpoint-every", "0", "--out", &out];
+    let line = TYPING.diverges(&made.arguments(&[&SHORT[..], &more].concat()));
+    assert!(line.contains("a lower --lr may help; "), "{line}");
+    assert!(line.ends_with("checkpoint.bin is the checkpoint after step 0"), "{line}");
+}
+
+/// If the reader closes the outputs, the run continues without printing.
+#[test]
+fn closed_outputs_end_nothing() {
+    let made = Made::new();
+    let out = made.dir.path("out");
+    TYPING.succeeds_with_closed_outputs(&made.arguments(&[&SHORT[..], &["--out", &out]].concat()));
+    assert!(Path::new(&out).join("metrics.json").exists());
+}
+
+#[test]
+fn an_opencl_device_gives_the_same_losses() {
+    if !TYPING.has_opencl(&["train"]) {
+        return;
+    }
+    let made = Made::new();
+    let [host, device] = ["cpu", "opencl"]
+        .map(|device| metrics(&made.train(device, &[&SHORT[..], &["--device", device]].concat())));
+    assert_eq!(device.device, "opencl:0");
+    for (a, b) in device.epochs.iter().zip(&host.epochs) {
+        assert!((a.loss - b.loss).abs() <= 1e-4 * b.loss, "{a:?} {b:?}");
+    }
+}
+
+#[test]
+fn text_is_within_its_picture() {
+    let made = Made::new();
+    let long = long_name().replace([' ', ','], "_");
+    let replaced = |path: &str| std::fs::read_to_string(path).unwrap().replace("person", &long);
+    std::fs::write(&made.types, replaced(&made.types)).unwrap();
+    std::fs::write(&made.mentions, replaced(&made.mentions)).unwrap();
+    let out = made.train("out", &[&SHORT[..], &["--dim", "2"]].concat());
+    text_fits(&format!("{out}/curves.svg"), &["training loss: best", "macro F1 on dev"]);
+    let picture = made.dir.path("planes.svg");
+    TYPING.succeeds(&["hyperplanes", "--types", &format!("{long},city"), "--model", &out, "--out", &picture]);
+    text_fits(&picture, &["a_name_that_is", "city"]);
 }
 
 /// The crowd-sourced mentions of Ultra-Fine, where they are at hand.

@@ -49,7 +49,8 @@ impl Table {
 pub(crate) fn train(args: &Train, table: Table, data: &Data, config: &Config, device: &Device) -> Result<()> {
     let mut lines = Vec::new();
     for (name, size, spaces) in table.models() {
-        let Config { mention_dim, char_dim, context_dim, dim, .. } = Config::of_paper(size, Space::Hyperbolic);
+        let Config { mention_dim, char_dim, context_dim, dim, .. } =
+            Config::of_paper(size, Space::Hyperbolic);
         // The limit is a form of Euclidean logits alone.
         let regression = match (config.regression, spaces.mlr) {
             (Regression::Limit, Space::Hyperbolic) => Regression::Points,

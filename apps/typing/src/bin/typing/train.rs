@@ -86,7 +86,8 @@ struct DataOptions {
     #[arg(long, value_enum, default_value_t = VectorKind::Euclidean, help_heading = "Data")]
     vectors: VectorKind,
     /// Radius of the ball in which plain vectors become points, up to 1.
-    #[arg(long, default_value_t = default().word_radius, allow_negative_numbers = true, help_heading = "Data")]
+    #[arg(long, default_value_t = default().word_radius)]
+    #[arg(allow_negative_numbers = true, help_heading = "Data")]
     word_radius: f64,
     /// Number of words of a mention that are read.
     #[arg(long, default_value_t = default().mention_words, help_heading = "Data")]
@@ -152,10 +153,11 @@ struct TrainingSettings {
     #[arg(long, value_enum, default_value_t = Loss::MultiTask, help_heading = "Training")]
     loss: Loss,
     /// How the cross-entropies of a mention's types become one number.
-    #[arg(long, value_enum, default_value_t = Reduction::Sum, help_heading = "Training")]
+    #[arg(long, value_enum, default_value_t = Reduction::Mean, help_heading = "Training")]
     reduction: Reduction,
     /// A type is predicted if its probability is above this. If none is, the best one is predicted.
-    #[arg(long, default_value_t = default().threshold, allow_negative_numbers = true, help_heading = "Training")]
+    #[arg(long, default_value_t = default().threshold)]
+    #[arg(allow_negative_numbers = true, help_heading = "Training")]
     threshold: f64,
     /// Number of epochs. After each the model is evaluated on the dev mentions.
     #[arg(long, default_value_t = default().epochs, help_heading = "Training")]
@@ -179,7 +181,8 @@ struct TrainingSettings {
     lr: f64,
     /// Final learning rate as a factor of the initial one, from 0 to 1. The rate falls along half a cosine;
     /// 1 keeps it constant.
-    #[arg(long, default_value_t = default().lr_floor, allow_negative_numbers = true, help_heading = "Training")]
+    #[arg(long, default_value_t = default().lr_floor)]
+    #[arg(allow_negative_numbers = true, help_heading = "Training")]
     lr_floor: f64,
     /// Largest norm of a step's gradient, over all parameters together. Longer gradients are scaled down
     /// to it.
@@ -210,7 +213,8 @@ impl Train {
         let mention_dim = model.mention_dim.unwrap_or(base.mention_dim);
         let char_dim = model.char_dim.unwrap_or(base.char_dim);
         let context_dim = model.context_dim.unwrap_or(base.context_dim);
-        let sum = [mention_dim, char_dim, context_dim, context_dim].into_iter().fold(0, usize::saturating_add);
+        let sum =
+            [mention_dim, char_dim, context_dim, context_dim].into_iter().fold(0, usize::saturating_add);
         let dim = model.dim.unwrap_or(sum);
         let dims = [mention_dim, char_dim, context_dim, dim];
         let of_size = dims == [base.mention_dim, base.char_dim, base.context_dim, base.dim];
@@ -344,8 +348,12 @@ fn report(metrics: &Metrics) {
         say!("the paper's model of this size has {millions} million parameters");
     }
     say!("best total macro F1 on dev after epoch {best_epoch}");
-    let mut part = |name: &str, figures: &Figures| {
-        say!("{name}: {} mentions, all types of {:.2} % right; in %:", figures.mentions, 100.0 * figures.accuracy);
+    let part = |name: &str, figures: &Figures| {
+        say!(
+            "{name}: {} mentions, all types of {:.2} % right; in %:",
+            figures.mentions,
+            100.0 * figures.accuracy
+        );
         figures.table().iter().for_each(|line| say!("{line}"));
     };
     part("dev", dev);
