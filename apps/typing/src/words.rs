@@ -113,7 +113,7 @@ impl Collector<'_> {
         if self.read == 0 {
             return Err(AppError::content(path, "no word vectors"));
         }
-        self.hasher.update(&self.read.to_le_bytes());
+        self.hasher.update(&(self.read as u64).to_le_bytes());
         self.words.fingerprint = self.hasher.finalize();
         self.words.fill_unknown(self.kind);
         Ok(self.words)

@@ -128,3 +128,64 @@ impl<S: PartSpace<T>, T: Float> Summaries<S, T> {
         self.space.give(Point::new(self.space, self.space.gyromidpoint(*x.coordinates(), weights)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Size, Space};
+    use crate::examples::Example;
+
+    /// With absolute positions and without c it is the layer of the library, which has tests of its own.
+    #[test]
+    fn pooling_of_places_is_the_layers_attention_pooling() {
+        let config = Config::of_paper(Size::Base, Space::Hyperbolic);
+        let ball = super::super::space::ball();
+        let rng = &mut rng::stream(3, "test", 0);
+        let mut pooling = Pooling::<PoincareBall, f64>::new(ball, 3, 4, &config, rng);
+        for (i, x) in pooling.positions.points.value_mut().data_mut().iter_mut().enumerate() {
+            *x = 0.2 * (i as f64).cos();
+        }
+        *pooling.sharpness.value_mut() = Tensor::new([1], vec![2.5]);
+        let layer = AttentionPooling {
+            positions: pooling.positions.points.clone(),
+            query: pooling.query.clone(),
+            key: pooling.key.clone(),
+            sharpness: pooling.sharpness.clone(),
+        };
+        let example = |len: usize| Example { mention: vec![0; len], ..Example::default() };
+        let examples = [example(4), example(2)];
+        let places = Batch::new(&examples.iter().collect::<Vec<_>>()).mention.places();
+        let tape = Tape::new();
+        let x = tape.constant(&Tensor::from_fn([4, 2, 3], |i| 0.3 * (i as f64).sin()));
+        let want = layer.forward(Sequence::new(Point::new(ball, x)).with_lengths(&[4, 2]));
+        let pooled = pooling.forward(Located::Curved(x.permute(&[1, 0, 2])), &places);
+        let (found, want) = (pooled.points.coordinates().to_tensor(), want.coordinates().to_tensor());
+        let error = found.data().iter().zip(want.data()).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        assert!(error < 1e-15, "{error}");
+    }
+
+    /// With a sigmoid the midpoint divides by the sum of the weights: equal points give that point.
+    #[test]
+    fn weights_by_sigmoid_need_no_sum_of_one() {
+        for space in [Space::Euclidean, Space::Hyperbolic] {
+            let weights = AttentionWeights::Sigmoid;
+            let config = Config { attention_weights: weights, ..Config::of_paper(Size::Base, space) };
+            let rng = &mut rng::stream(3, "test", 0);
+            let tape = Tape::<f64>::new();
+            let x = tape.constant(&Tensor::from_fn([1, 3, 2], |i| [0.3, -0.4][i % 2]));
+            let example = Example { mention: vec![0; 3], ..Example::default() };
+            let places = Batch::new(&[&example]).mention.places();
+            let ball = super::super::space::ball();
+            let found = match space {
+                Space::Euclidean => {
+                    Pooling::new(Euclidean, 2, 3, &config, rng).forward(Located::Flat(x), &places)
+                }
+                Space::Hyperbolic => {
+                    Pooling::new(ball, 2, 3, &config, rng).forward(Located::Curved(x), &places)
+                }
+            };
+            let found = found.points.coordinates().to_tensor();
+            assert!((found.data()[0] - 0.3).abs() < 1e-14 && (found.data()[1] + 0.4).abs() < 1e-14);
+        }
+    }
+}

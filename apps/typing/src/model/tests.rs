@@ -192,8 +192,31 @@ fn the_limit_is_four_times_the_usual_form() {
     assert!(usual.data().iter().zip(limit.data()).all(|(a, b)| (4.0 * a - b).abs() < 1e-14));
 }
 
-/// The attention depends on positions, so equal words at other places give other weights; but if its
-/// positions are equal, the order of words does not matter to the summary of a mention.
+/// Equal words at other distances from the mention have other weights.
+#[test]
+fn positions_matter() {
+    let examples = examples();
+    let mut moved = examples.clone();
+    moved.iter_mut().for_each(|example| example.positions.iter_mut().for_each(|position| *position += 1));
+    for space in [Space::Euclidean, Space::Hyperbolic] {
+        let mut model = model::<f64>(&small(Spaces::all(space)));
+        // Positions start so near the origin that they hardly matter.
+        let mut adam = RiemannianAdam::new(0.05).unwrap();
+        let all: Vec<&Example> = examples.iter().collect();
+        let mut parallel = DataParallel::new(cotangent::prelude::Device::cpu());
+        for _ in 0..5 {
+            parallel.step(&mut model, &mut adam, &[()], |model, tape, ()| loss(model, tape, &all)).unwrap();
+        }
+        let logits = |examples: &[Example]| {
+            let tape = Tape::new();
+            model.forward(&tape, &Batch::new(&examples.iter().collect::<Vec<_>>())).logits.to_tensor()
+        };
+        let [here, there] = [logits(&examples), logits(&moved)];
+        let change = here.data().iter().zip(there.data()).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        assert!(change > 1e-4, "{space:?}: {change}");
+    }
+}
+
 #[test]
 fn norms_are_distances_from_the_origin() {
     let tape = Tape::<f64>::new();

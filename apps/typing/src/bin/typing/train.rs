@@ -345,7 +345,15 @@ fn report(metrics: &Metrics) {
     );
     if let Some(size) = config.size {
         let millions = published::published_parameters(size);
-        say!("the paper's model of this size has {millions} million parameters");
+        let own = *mlr as f64 / 1e6;
+        let why = match own > millions {
+            true => format!(
+                "; the MLR alone has {own:.2}, for {} types in {} dimensions",
+                metrics.types, config.dim
+            ),
+            false => String::new(),
+        };
+        say!("Table 1: {millions} million parameters{why}");
     }
     say!("best total macro F1 on dev after epoch {best_epoch}");
     let part = |name: &str, figures: &Figures| {
