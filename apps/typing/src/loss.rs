@@ -23,7 +23,7 @@ impl TypingLoss<'_> {
     /// granularity of which no mention of the batch has a type counts nothing. Plain: the mean over all
     /// mentions of the cross-entropies with all types, summed or averaged.
     #[track_caller]
-    pub(crate) fn of<'t, T: Float>(&self, logits: Var<'t, T>, examples: &[&Example]) -> Var<'t, T> {
+    pub(crate) fn compute<'t, T: Float>(&self, logits: Var<'t, T>, examples: &[&Example]) -> Var<'t, T> {
         let (tape, shape) = (logits.tape(), logits.shape());
         let width = self.types.len();
         let targets = tape.constant_with(shape.clone(), |targets| {
@@ -88,7 +88,7 @@ mod tests {
         let logits = tape.constant(&Tensor::new([2, 4], x.concat()));
         let bce = |x: f64, target: f64| (1.0 + x.exp()).ln() - target * x;
         let loss =
-            |loss, reduction| TypingLoss { types: &types, loss, reduction }.of(logits, &examples).item();
+            |loss, reduction| TypingLoss { types: &types, loss, reduction }.compute(logits, &examples).item();
         // Both mentions have a coarse type, only the first has a fine one, and none an ultra-fine one.
         let coarse = (bce(0.5, 1.0) + bce(-0.5, 1.0)) / 2.0;
         let fine = bce(-1.0, 1.0) + bce(2.0, 0.0);

@@ -45,14 +45,14 @@ impl Averages {
         let [mut precision, mut recall] = [(0.0, 0.0); 2];
         let [mut common, mut gold, mut predicted] = [0; 3];
         for (is, said) in pairs {
-            let both = said.iter().filter(|number| is.binary_search(number).is_ok()).count();
+            let right = said.iter().filter(|number| is.binary_search(number).is_ok()).count();
             for (sum, list) in [(&mut precision, said), (&mut recall, is)] {
                 if !list.is_empty() {
-                    sum.0 += both as f64 / list.len() as f64;
+                    sum.0 += right as f64 / list.len() as f64;
                     sum.1 += 1.0;
                 }
             }
-            common += both;
+            common += right;
             gold += is.len();
             predicted += said.len();
         }

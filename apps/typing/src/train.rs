@@ -97,21 +97,15 @@ impl Training<'_> {
         let _held = output::hold(out)?;
         let fingerprint = data.fingerprint();
         let name = output::fingerprint(config, fingerprint);
-        let points = data.words.points::<T>(config.vectors, config.spaces.encoder, config.word_radius);
-        let counts = Counts { characters: data.characters.places(), types: data.types.len() };
-        let mut model = Model::new(points, counts, config);
+        let mut model = self.model::<T>();
         let mut adam = RiemannianAdam::new(config.lr)?.clip(config.clip)?;
         let batches = self.cycles();
         let steps = config.epochs * batches.steps();
         let mut progress = Progress::new("step", 0, steps);
-        let schedule = match config.lr_floor {
-            1.0 => Schedule::Constant,
-            floor => Schedule::Cosine { steps, floor },
-        };
         let mut trainer = Trainer::of_run(config.epochs, (config.clone(), fingerprint), |found, ours| {
             options::same_run(found.0.difference(&ours.0), [found.1, ours.1], "mentions")
         })
-        .schedule(schedule)
+        .schedule(self.schedule(steps))
         .seed(config.seed)
         .device(run.device.clone())
         // One part: the loss is of the whole batch, and its large products use all threads by themselves.
@@ -134,7 +128,7 @@ impl Training<'_> {
             &batches,
             |model, tape, items| {
                 let examples: Vec<&Example> = items.iter().map(|&i| &train[i as usize]).collect();
-                loss.of(model.forward(tape, &Batch::new(&examples)).logits, &examples)
+                loss.compute(model.forward(tape, &Batch::new(&examples)).logits, &examples)
             },
             |model, history| {
                 let found = evaluate(model, dev, &data.types, config.threshold, &mut tape);
@@ -151,6 +145,21 @@ impl Training<'_> {
         let test = (!test.is_empty())
             .then(|| evaluate(&model, test, &data.types, config.threshold, &mut tape).figures);
         self.finish(model.parts(), &history, epochs.list, test)
+    }
+
+    /// The model before the first step.
+    fn model<T: Float>(&self) -> Model<T> {
+        let Training { data, config, .. } = *self;
+        let points = data.words.points(config.vectors, config.spaces.encoder, config.word_radius);
+        let counts = Counts { characters: data.characters.places(), types: data.types.len() };
+        Model::new(points, counts, config)
+    }
+
+    fn schedule(&self, steps: u64) -> Schedule {
+        match self.config.lr_floor {
+            1.0 => Schedule::Constant,
+            floor => Schedule::Cosine { steps, floor },
+        }
     }
 
     fn cycles(&self) -> Cycles {

@@ -85,7 +85,7 @@ fn ablations() -> Vec<Config> {
 fn loss<'t, T: Float>(model: &Model<T>, tape: &'t Tape<T>, examples: &[&Example]) -> Var<'t, T> {
     let types = types();
     let loss = TypingLoss { types: &types, loss: Loss::MultiTask, reduction: Reduction::Sum };
-    loss.of(model.forward(tape, &Batch::new(examples)).logits, examples)
+    loss.compute(model.forward(tape, &Batch::new(examples)).logits, examples)
 }
 
 /// Parameters by name.
@@ -211,8 +211,9 @@ fn positions_matter() {
             let tape = Tape::new();
             model.forward(&tape, &Batch::new(&examples.iter().collect::<Vec<_>>())).logits.to_tensor()
         };
-        let [here, there] = [logits(&examples), logits(&moved)];
-        let change = here.data().iter().zip(there.data()).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        let [original, shifted] = [logits(&examples), logits(&moved)];
+        let change =
+            original.data().iter().zip(shifted.data()).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
         assert!(change > 1e-4, "{space:?}: {change}");
     }
 }
