@@ -38,6 +38,7 @@ pub(crate) struct Train {
     /// each go to a subdirectory of --out.
     #[arg(long, value_enum, help_heading = "Training")]
     #[arg(conflicts_with_all = ["size", "space", "encoder", "attention", "concatenation", "mlr"])]
+    #[arg(conflicts_with_all = ["mention_dim", "char_dim", "context_dim", "dim"])]
     table: Option<Table>,
     #[command(flatten)]
     threads: ThreadsOption,
