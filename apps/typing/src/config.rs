@@ -75,11 +75,12 @@ pub enum AttentionWeights {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Regression {
-    /// A point p and a normal a for each type. Hyperbolic: eq. 20. Euclidean: ⟨x − p, a⟩.
+    /// A point p and a normal a for each type: eq. 20. In Euclidean space its limit 4⟨x − p, a⟩: eq. 21.
     Points,
-    /// The limit 4⟨x − p, a⟩ of the hyperbolic form, eq. 21. For a Euclidean MLR.
-    Limit,
-    /// A direction and an offset for each type: Shimizu et al. 2021, eq. 6. Half the parameters.
+    /// ⟨x − p, a⟩, as usual. For a Euclidean MLR.
+    Usual,
+    /// A direction and an offset for each type: Shimizu et al. 2021, eq. 6. Half the parameters. In
+    /// Euclidean space its limit, with the same factor 4.
     Unidirectional,
 }
 
@@ -234,8 +235,8 @@ impl Config {
         if !(0.0..=1.0).contains(&self.lr_floor) {
             return Err(AppError::usage(format!("--lr-floor {}: from 0 to 1 is needed", self.lr_floor)));
         }
-        if self.regression == Regression::Limit && self.spaces.mlr == Space::Hyperbolic {
-            return Err(AppError::usage("--regression limit: it is of a Euclidean MLR: --mlr euclidean"));
+        if self.regression == Regression::Usual && self.spaces.mlr == Space::Hyperbolic {
+            return Err(AppError::usage("--regression usual: it is of a Euclidean MLR: --mlr euclidean"));
         }
         if self.context_words < self.mention_words {
             let (context, mention) = (self.context_words, self.mention_words);
@@ -307,7 +308,7 @@ mod tests {
         assert!(error(Config { threshold: 1.0, ..base() }).starts_with("--threshold 1"));
         assert!(error(Config { word_radius: 1.5, ..base() }).starts_with("--word-radius 1.5"));
         assert!(error(Config { lr_floor: f64::NAN, ..base() }).starts_with("--lr-floor NaN"));
-        assert!(error(Config { regression: Regression::Limit, ..base() }).contains("--mlr euclidean"));
+        assert!(error(Config { regression: Regression::Usual, ..base() }).contains("--mlr euclidean"));
         assert!(error(Config { context_words: 4, ..base() }).starts_with("--context-words 4"));
         assert_eq!(base().difference(&Config { clip: 4.0, ..base() }), Some("clip"));
         assert_eq!(base().difference(&base()), None);

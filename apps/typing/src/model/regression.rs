@@ -36,45 +36,47 @@ pub(crate) struct Classifier<S, T: Float> {
     #[module(skip)]
     space: S,
     form: Form<S, T>,
+    /// A factor of the logits: 4 for the Euclidean limit of the hyperbolic forms, eq. 21; else 1.
+    #[module(skip)]
+    factor: f64,
 }
 
 #[derive(Clone, Debug, Module)]
 enum Form<S, T: Float> {
     /// Eq. 20, or ⟨x − p, a⟩.
     Points(LogisticRegression<S, T>),
-    /// Eq. 21.
-    Limit(LogisticRegression<S, T>),
     /// Shimizu et al. 2021, eq. 6.
     Unidirectional(UnidirectionalRegression<T>),
 }
 
 impl<S: PartSpace<T>, T: Float> Classifier<S, T> {
     pub(crate) fn new(space: S, types: usize, config: &Config, rng: &mut rng::Rng) -> Self {
-        let mut points = || LogisticRegression::new(space, config.dim, types, rng);
         let form = match config.regression {
-            Regression::Points => Form::Points(points()),
-            Regression::Limit => Form::Limit(points()),
+            Regression::Points | Regression::Usual => {
+                Form::Points(LogisticRegression::new(space, config.dim, types, rng))
+            }
             Regression::Unidirectional => {
                 Form::Unidirectional(UnidirectionalRegression::new(config.dim, types, rng))
             }
         };
-        Classifier { space, form }
+        let limit = config.spaces.mlr == Space::Euclidean && config.regression != Regression::Usual;
+        Classifier { space, form, factor: if limit { 4.0 } else { 1.0 } }
     }
 
     /// The logits: `[batch, types]`.
     pub(crate) fn forward<'t>(&self, text: Located<'t, T>) -> Var<'t, T> {
         let x = self.space.take(text);
-        match &self.form {
+        let logits = match &self.form {
             Form::Points(regression) => regression.forward(x),
-            Form::Limit(regression) => regression.forward(x) * 4.0,
             Form::Unidirectional(regression) => regression.forward(x),
-        }
+        };
+        if self.factor == 1.0 { logits } else { logits * self.factor }
     }
 
     /// The hyperplanes of all types: a point of each, `[types, m]`, and a normal at the origin, `[types, m]`.
     pub(crate) fn hyperplanes(&self, space: Space) -> [Tensor<f64>; 2] {
         match &self.form {
-            Form::Points(regression) | Form::Limit(regression) => {
+            Form::Points(regression) => {
                 [regression.points.value(), regression.normals.value()].map(|tensor| tensor.cast())
             }
             Form::Unidirectional(regression) => {

@@ -148,7 +148,7 @@ fn every_option_of_the_model_trains() {
         &["--attention", "euclidean"],
         &["--concatenation", "euclidean"],
         &["--mlr", "euclidean"],
-        &["--mlr", "euclidean", "--regression", "limit", "--precision", "f64"],
+        &["--mlr", "euclidean", "--regression", "usual", "--precision", "f64"],
         &["--regression", "unidirectional", "--reduction", "mean"],
         &["--attention-weights", "sigmoid", "--attention-offset", "--loss", "plain"],
         &["--dim", "5", "--lr-floor", "0.1", "--mention-words", "1", "--context-words", "3"],
@@ -338,7 +338,7 @@ fn wrong_options_are_named() {
     assert!(fails(&["--epochs", "0"]).starts_with("--epochs 0: at least 1"));
     assert!(fails(&["--lr=-1"]).starts_with("--lr -1"));
     assert!(fails(&["--word-radius", "2"]).starts_with("--word-radius 2"));
-    assert!(fails(&["--regression", "limit"]).starts_with("--regression limit"));
+    assert!(fails(&["--regression", "usual"]).starts_with("--regression usual"));
     let error = fails(&["--table", "spaces"]);
     assert!(error.contains("cannot be used with") && error.contains("--table"), "{error}");
     assert!(TYPING.fails(&[]).starts_with("a command is needed: train"));

@@ -51,9 +51,9 @@ pub(crate) fn train(args: &Train, table: Table, data: &Data, config: &Config, de
     for (name, size, spaces) in table.models() {
         let Config { mention_dim, char_dim, context_dim, dim, .. } =
             Config::of_paper(size, Space::Hyperbolic);
-        // The limit is a form of Euclidean logits alone.
+        // The usual form is one of Euclidean logits alone.
         let regression = match (config.regression, spaces.mlr) {
-            (Regression::Limit, Space::Hyperbolic) => Regression::Points,
+            (Regression::Usual, Space::Hyperbolic) => Regression::Points,
             (regression, _) => regression,
         };
         let config = Config {
