@@ -1,8 +1,8 @@
 //! Precision, recall and F1 of sets of types, in total and by granularity.
 //!
 //! Macro-averages are means over mentions, micro-averages are over all types of all mentions: Ling & Weld
-//! 2012, section 5; Choi et al. 2018, section 5; Gillick et al. 2014, section 5. A macro precision is the mean
-//! over the mentions with a predicted type, a macro recall the mean over the mentions with a gold type.
+//! 2012, section 5; Choi et al. 2018, section 5; Gillick et al. 2014, section 5. A macro precision is the
+//! mean over the mentions with a predicted type, a macro recall that over the mentions with a gold type.
 
 use std::collections::BTreeSet;
 

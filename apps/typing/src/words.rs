@@ -215,8 +215,8 @@ impl Words {
 
     /// The points of all words in the space of the encoder, `[words + 1, width]`. Vectors of the space stay
     /// as they are. Points of the ball become log₀ of them for a Euclidean encoder (López & Strube 2020,
-    /// section 5.3). Plain vectors become `r tanh(‖v‖/r) v/‖v‖` for a hyperbolic one: exp₀ in a ball
-    /// of radius r (section 6.1.1 and appendix F).
+    /// section 5.3). Plain vectors become `r tanh(‖v‖/r) v/‖v‖` for a hyperbolic one: exp₀ in a
+    /// ball of radius r (section 6.1.1 and appendix F).
     pub fn points<T: Float>(&self, kind: VectorKind, space: Space, radius: f64) -> Tensor<T> {
         let mut points = Vec::with_capacity(self.vectors.len());
         for row in self.vectors.chunks(self.width) {

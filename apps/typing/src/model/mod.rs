@@ -7,9 +7,9 @@
 //! | concatenation | 7 | `regression.rs` |
 //! | logistic regression | 10, 18 to 21 | `regression.rs` |
 //!
-//! Between two parts of different geometries points go by exp₀ or log₀: `space.rs`. The paper does not say
-//! to which part the concatenation of the GRU's states and the midpoint of the characters belong: here they
-//! belong to the encoder and to the attention.
+//! Between two parts of different geometries points go by exp₀ or log₀: `space.rs`. The paper does not
+//! say to which part the concatenation of the GRU's states and the midpoint of the characters belong: here
+//! they belong to the encoder and to the attention.
 
 mod attention;
 mod encoder;

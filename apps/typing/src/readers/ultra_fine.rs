@@ -1,8 +1,8 @@
 //! The JSON lines of Ultra-Fine (Choi et al. 2018): one mention a line.
 //!
 //! `left_context_token` and `right_context_token` are lists of tokens, `mention_span` is a text of tokens
-//! with spaces between them, `y_str` a list of types. The same corpus's version of OntoNotes has types such as
-//! `/person/artist`. Other entries are ignored.
+//! with spaces between them, `y_str` a list of types. The same corpus's version of OntoNotes has types such
+//! as `/person/artist`. Other entries are ignored.
 
 use serde_json::Value;
 
