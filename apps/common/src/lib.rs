@@ -10,6 +10,7 @@
 //! | [`progress`] | progress: a bar, plain lines or JSON |
 //! | [`seeds`] | several runs with different seeds |
 //! | [`table`] | TSV or CSV, plain or gzip |
+//! | [`word_vectors`] | word2vec's formats, read |
 //! | [`output`] | the output directory of a run |
 //! | [`metrics`] | `metrics.json` |
 //! | [`confusion`] | confusion matrices: accuracy, precision, recall, F1 |
@@ -42,5 +43,6 @@ pub mod progress;
 pub mod seeds;
 pub mod table;
 pub mod threads;
+pub mod word_vectors;
 
 pub use error::{AppError, Result};

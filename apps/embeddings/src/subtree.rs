@@ -472,6 +472,7 @@ fn picture(out: &Path, row: &Row, points: &Tensor<f64>, labels: &[u32], fit: &Fi
             labels: &nodes.iter().map(|&i| labels[i]).collect::<Vec<_>>(),
             names: &["other nodes".to_owned(), format!("{} and below", row.root)],
             hyperplanes: &[fit.boundary(row.classifier)],
+            coloured: false,
             kappa: if flat { 0.0 } else { kappa },
             geodesics: row.classifier == Classifier::Hyperbolic,
             title: &title,

@@ -1,9 +1,6 @@
 //! The formats of word2vec, text and binary, which gensim's `KeyedVectors` reads and writes.
 //!
-//! Both begin with a line of two numbers: how many points, how many coordinates. The text format then has a
-//! line for each point, a name and decimal numbers, split by single spaces. The binary format has a name, a
-//! space and the coordinates as little-endian `f32`, and a line break, which some programs leave out. Source:
-//! Mikolov's `word2vec.c`, and gensim's `load_word2vec_format`.
+//! They are read by [`word_vectors`], which says what they look like.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -12,7 +9,7 @@ use cotangent::engine::files::atomic;
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::geometry::Geometry;
-use cotangent_apps_common::table;
+use cotangent_apps_common::{table, word_vectors};
 
 use crate::embeddings::{Collector, Embeddings};
 use crate::names::{Index, Names};
@@ -26,39 +23,8 @@ pub(crate) fn read_text(path: &Path, geometry: Geometry) -> Result<Embeddings> {
         return Embeddings::read_tsv(path, geometry);
     }
     let mut points = Collector::new(geometry);
-    let (mut header, mut read): (Option<[usize; 2]>, _) = (None, 0);
-    table::read_lines(path, |number, line| {
-        let Some([count, width]) = header else {
-            header = Some(parse_header(line)?);
-            return Ok(());
-        };
-        // Some programs end lines with a space.
-        let line = line.trim_end_matches(' ');
-        if read == count {
-            return Err(format!("a line after the {count} points that the first line announces"));
-        }
-        let (name, coordinates) = line.split_once(' ').unwrap_or((line, ""));
-        let found = if coordinates.is_empty() { 0 } else { coordinates.split(' ').count() };
-        if found != width {
-            return Err(format!("{found} numbers after the name; the first line announces {width}"));
-        }
-        read = number;
-        points.add(name, coordinates.split(' '))
-    })?;
-    let [count, _] = header.unwrap_or_default();
-    if read < count {
-        return Err(AppError::content(path, format!("{read} points; the first line announces {count}")));
-    }
+    word_vectors::read_text(path, |name, coordinates| points.add(name, coordinates.split(' ')))?;
     points.finish(path)
-}
-
-/// The numbers of points and of coordinates. None of them is 0.
-fn parse_header(line: &str) -> std::result::Result<[usize; 2], String> {
-    let numbers = line.trim_end().split_once(' ').map(|(count, width)| (count.parse(), width.parse()));
-    match numbers {
-        Some((Ok(count), Ok(width))) if count > 0 && width > 0 => Ok([count, width]),
-        _ => Err("the first line of a word2vec file is two numbers: points and coordinates".to_owned()),
-    }
 }
 
 /// Reads the binary format.
@@ -66,43 +32,11 @@ fn parse_header(line: &str) -> std::result::Result<[usize; 2], String> {
 /// # Errors
 /// If the file cannot be read, or is not in the format. The error names the point.
 pub(crate) fn read_binary(path: &Path, geometry: Geometry) -> Result<Embeddings> {
-    let content = table::content(path)?;
-    let (header, mut bytes) = split_once(&content, b'\n').unwrap_or((content.as_slice(), &[]));
-    let header = std::str::from_utf8(header).unwrap_or_default();
-    let [count, width] = parse_header(header).map_err(|message| AppError::line(path, 1, message))?;
     let mut points = Collector::new(geometry);
-    for i in 0..count {
-        let read = take_point(&mut bytes, width).and_then(|(name, row)| {
-            points.add_numbers(name, row.iter().map(|&x| f64::from(f32::from_le_bytes(x))))
-        });
-        read.map_err(|message| AppError::content(path, format!("point {} of {count}: {message}", i + 1)))?;
-    }
-    if !bytes.trim_ascii().is_empty() {
-        let message = format!("{} bytes after the {count} points that the first line announces", bytes.len());
-        return Err(AppError::content(path, message));
-    }
+    word_vectors::read_binary(path, |name, row| {
+        points.add_numbers(name, row.iter().map(|&x| f64::from(f32::from_le_bytes(x))))
+    })?;
     points.finish(path)
-}
-
-/// The bytes before the first `separator`, and those after it.
-fn split_once(bytes: &[u8], separator: u8) -> Option<(&[u8], &[u8])> {
-    let end = bytes.iter().position(|&b| b == separator)?;
-    Some((&bytes[..end], &bytes[end + 1..]))
-}
-
-/// Takes a name and its coordinates from the beginning of the bytes.
-fn take_point<'a>(
-    bytes: &mut &'a [u8],
-    width: usize,
-) -> std::result::Result<(&'a str, &'a [[u8; 4]]), String> {
-    let ended = || "the file ends before it".to_owned();
-    let start = bytes.strip_prefix(b"\n").unwrap_or(bytes);
-    let (name, row) = split_once(start, b' ').ok_or_else(ended)?;
-    let size = width.checked_mul(4).filter(|&size| size <= row.len()).ok_or_else(ended)?;
-    let (row, after) = row.split_at(size);
-    *bytes = after;
-    let name = std::str::from_utf8(name).map_err(|_| "its name is invalid UTF-8".to_owned())?;
-    Ok((name, row.as_chunks().0))
 }
 
 /// Names as these formats can hold them: every white space becomes `_`.

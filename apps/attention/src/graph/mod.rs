@@ -352,6 +352,7 @@ fn embeddings(out: &Path, model: &Model, graph: &LabelledGraph, features: Featur
                 labels: &(0..2 * nodes).map(|i| 1 - i / nodes).collect::<Vec<u32>>(),
                 names: &["keys", "queries"].map(str::to_owned),
                 hyperplanes: &[],
+                coloured: false,
                 kappa,
                 geodesics: kappa < 0.0,
                 title: &format!("{}, layer {number}, first head: {}", graph.name, layout.caption),

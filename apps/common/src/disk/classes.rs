@@ -24,6 +24,8 @@ pub struct Classes<'a> {
     pub names: &'a [String],
     /// A point and a normal for each hyperplane.
     pub hyperplanes: &'a [([f64; 2], [f64; 2])],
+    /// Whether hyperplane i has the colour of class i. Otherwise all have the same colour.
+    pub coloured: bool,
     /// Sectional curvature.
     pub kappa: f64,
     /// Whether the hyperplanes are geodesics of the ball (true) or straight lines (false).
@@ -37,7 +39,7 @@ pub struct Classes<'a> {
 /// # Errors
 /// If the file cannot be written.
 pub fn classes(path: &Path, classes: &Classes<'_>) -> Result<()> {
-    let &Classes { points, labels, names, hyperplanes, kappa, geodesics, title } = classes;
+    let &Classes { points, labels, names, hyperplanes, coloured, kappa, geodesics, title } = classes;
     let shrink = if kappa < 0.0 {
         (-kappa).sqrt()
     } else {
@@ -54,9 +56,13 @@ pub fn classes(path: &Path, classes: &Classes<'_>) -> Result<()> {
         dots = dots.add(dot.set("fill", COLOURS[class as usize % COLOURS.len()]));
     }
     let mut lines = Group::new().set("fill", "none").set("stroke", "#2e8b57").set("stroke-width", 2);
-    for (p, a) in hyperplanes {
+    for (class, (p, a)) in hyperplanes.iter().enumerate() {
         if let Some([start, end]) = ends(inside(p), *a, geodesics) {
-            lines = lines.add(SvgPath::new().set("d", arc(start, end, geodesics)));
+            let mut line = SvgPath::new().set("d", arc(start, end, geodesics));
+            if coloured {
+                line = line.set("stroke", COLOURS[class % COLOURS.len()]);
+            }
+            lines = lines.add(line);
         }
     }
     // As many names as fit beside the disk.

@@ -434,6 +434,7 @@ impl Run<'_> {
                 labels: &classes,
                 names: &self.data.classes,
                 hyperplanes,
+                coloured: false,
                 kappa,
                 geodesics: kappa < 0.0,
                 title,

@@ -1,0 +1,108 @@
+//! The data of a training: mentions to train on, to select by and to test on, words, characters and types.
+
+use std::path::{Path, PathBuf};
+
+use cotangent_apps_common::error::{AppError, Result};
+
+use crate::config::Config;
+use crate::examples::{Characters, Example, wanted};
+use crate::readers::{self, Mentions};
+use crate::types::{Levels, Types};
+use crate::words::Words;
+
+/// Where the data are.
+#[derive(Clone, Debug)]
+pub struct Sources {
+    /// Mentions to train on.
+    pub train: PathBuf,
+    /// Mentions to select the model by.
+    pub dev: PathBuf,
+    /// Mentions to test on.
+    pub test: Option<PathBuf>,
+    /// Word vectors.
+    pub words: PathBuf,
+    /// The list of types. Without it, the types are those of all mentions.
+    pub types: Option<PathBuf>,
+    /// How many types of the list are coarse and fine.
+    pub levels: Levels,
+}
+
+/// The data of a training, as numbers.
+#[derive(Clone, Debug)]
+pub struct Data {
+    /// The words that occur, with their vectors.
+    pub words: Words,
+    /// The file that they are from.
+    pub word_file: PathBuf,
+    /// The characters of training mentions.
+    pub characters: Characters,
+    /// The types.
+    pub types: Types,
+    /// Mentions to train on, to select by, and to test on; the last may be empty.
+    pub parts: [Vec<Example>; 3],
+    /// In each part the number of mentions without types, which are left out.
+    pub untyped: [usize; 3],
+}
+
+impl Data {
+    /// Reads all files. Mentions without types are left out and counted.
+    ///
+    /// # Errors
+    /// If a file cannot be read or has a wrong line, a type is not in the list of types, or all training or
+    /// dev mentions are without types.
+    pub fn read(sources: &Sources, config: &Config) -> Result<Self> {
+        let parts = [Some(&sources.train), Some(&sources.dev), sources.test.as_ref()];
+        let mut untyped = [0; 3];
+        let mut read = Vec::new();
+        for (path, untyped) in parts.into_iter().zip(&mut untyped) {
+            let mentions = path.map(|path| readers::read(path)).transpose()?.unwrap_or_default();
+            let (typed, left_out) = typed(mentions);
+            *untyped = left_out;
+            if typed.list.is_empty() && path.is_some() {
+                let path = path.map_or(Path::new(""), |path| path);
+                return Err(AppError::content(path, format!("all {left_out} mentions are without types")));
+            }
+            read.push(typed);
+        }
+        let mentions = || read.iter().flat_map(|part| &part.list);
+        let types = match &sources.types {
+            Some(path) => Types::read(path, sources.levels)?,
+            None => Types::of_mentions(mentions())?,
+        };
+        let words = Words::read(&sources.words, config.vectors, &wanted(mentions()))?;
+        let characters = Characters::of_mentions(&read[0].list);
+        let examples = |i: usize| {
+            let place = |mention: usize| {
+                let path = parts[i].expect("a part with mentions has a file");
+                (path.clone(), read[i].lines[mention])
+            };
+            Example::all(&read[i].list, place, &words, &characters, &types, config)
+        };
+        let parts = [examples(0)?, examples(1)?, examples(2)?];
+        Ok(Data { words, word_file: sources.words.clone(), characters, types, parts, untyped })
+    }
+
+    /// A checksum of everything that the result depends on.
+    pub fn fingerprint(&self) -> u32 {
+        let mut hasher = crc32fast::Hasher::new();
+        self.types.fingerprint(&mut hasher);
+        hasher.update(&self.words.fingerprint().to_le_bytes());
+        hasher.update(&(self.characters.places() as u64).to_le_bytes());
+        for example in self.parts.iter().flatten() {
+            let lists = [&example.context, &example.positions, &example.mention, &example.characters];
+            for list in lists.into_iter().chain([&example.types]) {
+                list.iter().chain([&u32::MAX]).for_each(|number| hasher.update(&number.to_le_bytes()));
+            }
+        }
+        hasher.finalize()
+    }
+}
+
+/// The mentions with types, and the number of the others.
+fn typed(mentions: Mentions) -> (Mentions, usize) {
+    let all = mentions.list.len();
+    let kept = mentions.list.into_iter().zip(mentions.lines).filter(|(mention, _)| !mention.types.is_empty());
+    let (list, lines): (Vec<_>, Vec<_>) = kept.unzip();
+    let left_out = all - list.len();
+    (Mentions { list, lines }, left_out)
+}

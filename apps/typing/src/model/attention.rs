@@ -1,0 +1,191 @@
+//! Distance-based attention: López & Strube 2020, section 4.4 and appendix D.
+
+use cotangent::prelude::*;
+
+use super::encoder::{Encoded, RANGE};
+use super::space::{Located, PartSpace};
+use crate::batches::{Batch, Padded};
+use crate::config::{AttentionWeights, Config};
+use crate::examples::context_positions;
+
+/// Attention over a sequence of points. It gives one point.
+#[derive(Clone, Debug, Module)]
+pub(crate) struct Pooling<S, T: Float> {
+    #[module(skip)]
+    space: S,
+    /// p: a point for each position.
+    positions: Embedding<S, T>,
+    /// W^Q and b^Q.
+    query: Linear<S, T>,
+    /// W^K and b^K.
+    key: Linear<S, T>,
+    /// β: `[1]`. It starts at 1, a choice of this project.
+    sharpness: Param<Euclidean, T>,
+    /// c of eq. 17: `[1]`. It starts at 0.
+    offset: Option<Param<Euclidean, T>>,
+    #[module(skip)]
+    weights: AttentionWeights,
+}
+
+/// What a [`Pooling`] makes of a batch of sequences.
+pub(crate) struct Pooled<'t, T: Float> {
+    /// The midpoints: `[batch, n]`.
+    pub(crate) points: Located<'t, T>,
+    /// q of eq. 8: `[batch, len, n]`.
+    pub(crate) queries: Located<'t, T>,
+    /// k of eq. 8: `[batch, len, n]`.
+    pub(crate) keys: Located<'t, T>,
+}
+
+impl<S: PartSpace<T>, T: Float> Pooling<S, T> {
+    /// For points of n dimensions at so many positions.
+    fn new(space: S, n: usize, positions: usize, config: &Config, rng: &mut rng::Rng) -> Self {
+        let number = |name, value| Param::new(name, Euclidean, Tensor::new([1], vec![value]));
+        Pooling {
+            space,
+            positions: Embedding::uniform("positions", space, positions, n, RANGE, rng),
+            query: Linear::new(space, n, n, rng),
+            key: Linear::new(space, n, n, rng),
+            sharpness: number("sharpness", T::one()),
+            offset: config.attention_offset.then(|| number("offset", T::zero())),
+            weights: config.attention_weights,
+        }
+    }
+
+    /// Pools points x, `[batch, len, n]`. `positions` has their positions, and the lengths of the sequences.
+    fn forward<'t>(&self, x: Located<'t, T>, positions: &Padded) -> Pooled<'t, T> {
+        let (space, x) = (&self.space, self.space.take(x));
+        let (tape, shape) = (x.coordinates().tape(), x.coordinates().shape());
+        let p = self.positions.forward(tape, &positions.by_sequence());
+        // r_i = x_i ⊕ p_i
+        let r = space.add(*x.coordinates(), p.coordinates().reshape(shape));
+        let [q, k] = [&self.query, &self.key].map(|linear| linear.forward(Point::new(*space, r)));
+        // Eq. 8; eq. 17 with c. In a softmax c cancels and has no gradient, so it stays at 0, as the authors
+        // saw.
+        let mut scores = space.distance(*q.coordinates(), *k.coordinates()) * self.sharpness.on(tape) * -1.0;
+        if let Some(offset) = &self.offset {
+            scores = scores - offset.on(tape);
+        }
+        let weights = match self.weights {
+            AttentionWeights::Softmax => {
+                scores.masked_fill(positions.ended(tape), f64::NEG_INFINITY).softmax(-1)
+            }
+            AttentionWeights::Sigmoid => scores.sigmoid() * positions.inside(tape),
+        };
+        let midpoints = space.gyromidpoint(*x.coordinates(), weights);
+        Pooled {
+            points: space.give(Point::new(*space, midpoints)),
+            queries: space.give(q),
+            keys: space.give(k),
+        }
+    }
+}
+
+/// Mentions, characters and contexts, each summarised by one point.
+#[derive(Clone, Debug, Module)]
+pub(crate) struct Summaries<S, T: Float> {
+    #[module(skip)]
+    space: S,
+    mention: Pooling<S, T>,
+    context: Pooling<S, T>,
+}
+
+/// What [`Summaries`] make of a batch.
+pub(crate) struct Summarised<'t, T: Float> {
+    /// **m** of section 4.1, `[batch, d_M]`; **c** of section 4.1, `[batch, d_C]`; **s** of section 4.2,
+    /// `[batch, 2 d_S]`.
+    pub(crate) points: [Located<'t, T>; 3],
+    /// Queries and keys of the attention over contexts: `[batch, len, 2 d_S]`.
+    pub(crate) queries_and_keys: [Located<'t, T>; 2],
+}
+
+impl<S: PartSpace<T>, T: Float> Summaries<S, T> {
+    pub(crate) fn new(space: S, config: &Config, rng: &mut rng::Rng) -> Self {
+        let contexts = context_positions(config.context_words);
+        Summaries {
+            space,
+            mention: Pooling::new(space, config.mention_dim, config.mention_words, config, rng),
+            context: Pooling::new(space, 2 * config.context_dim, contexts, config, rng),
+        }
+    }
+
+    /// Summarises a batch.
+    pub(crate) fn forward<'t>(&self, encoded: &Encoded<'t, T>, batch: &Batch) -> Summarised<'t, T> {
+        // Positions of words in the mention are absolute, those of the context relative to the mention.
+        let mention = self.mention.forward(encoded.mention, &batch.mention.places());
+        let context = self.context.forward(encoded.context, &batch.positions);
+        let characters = self.midpoints(encoded.characters, &batch.characters);
+        Summarised {
+            points: [mention.points, characters, context.points],
+            queries_and_keys: [context.queries, context.keys],
+        }
+    }
+
+    /// The midpoint of all points of each sequence, with equal weights: eq. 9.
+    fn midpoints<'t>(&self, x: Located<'t, T>, padded: &Padded) -> Located<'t, T> {
+        let x = self.space.take(x);
+        let weights = padded.inside(x.coordinates().tape());
+        self.space.give(Point::new(self.space, self.space.gyromidpoint(*x.coordinates(), weights)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Size, Space};
+    use crate::examples::Example;
+
+    /// With absolute positions and without c it is the layer of the library, which has tests of its own.
+    #[test]
+    fn pooling_of_places_is_the_layers_attention_pooling() {
+        let config = Config::of_paper(Size::Base, Space::Hyperbolic);
+        let ball = super::super::space::ball();
+        let rng = &mut rng::stream(3, "test", 0);
+        let mut pooling = Pooling::<PoincareBall, f64>::new(ball, 3, 4, &config, rng);
+        for (i, x) in pooling.positions.points.value_mut().data_mut().iter_mut().enumerate() {
+            *x = 0.2 * (i as f64).cos();
+        }
+        *pooling.sharpness.value_mut() = Tensor::new([1], vec![2.5]);
+        let layer = AttentionPooling {
+            positions: pooling.positions.points.clone(),
+            query: pooling.query.clone(),
+            key: pooling.key.clone(),
+            sharpness: pooling.sharpness.clone(),
+        };
+        let example = |len: usize| Example { mention: vec![0; len], ..Example::default() };
+        let examples = [example(4), example(2)];
+        let places = Batch::new(&examples.iter().collect::<Vec<_>>()).mention.places();
+        let tape = Tape::new();
+        let x = tape.constant(&Tensor::from_fn([4, 2, 3], |i| 0.3 * (i as f64).sin()));
+        let want = layer.forward(Sequence::new(Point::new(ball, x)).with_lengths(&[4, 2]));
+        let pooled = pooling.forward(Located::Curved(x.permute(&[1, 0, 2])), &places);
+        let (found, want) = (pooled.points.coordinates().to_tensor(), want.coordinates().to_tensor());
+        let error = found.data().iter().zip(want.data()).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        assert!(error < 1e-15, "{error}");
+    }
+
+    /// With a sigmoid the midpoint divides by the sum of the weights: equal points give that point.
+    #[test]
+    fn weights_by_sigmoid_need_no_sum_of_one() {
+        for space in [Space::Euclidean, Space::Hyperbolic] {
+            let weights = AttentionWeights::Sigmoid;
+            let config = Config { attention_weights: weights, ..Config::of_paper(Size::Base, space) };
+            let rng = &mut rng::stream(3, "test", 0);
+            let tape = Tape::<f64>::new();
+            let x = tape.constant(&Tensor::from_fn([1, 3, 2], |i| [0.3, -0.4][i % 2]));
+            let example = Example { mention: vec![0; 3], ..Example::default() };
+            let places = Batch::new(&[&example]).mention.places();
+            let ball = super::super::space::ball();
+            let found = match space {
+                Space::Euclidean => {
+                    Pooling::new(Euclidean, 2, 3, &config, rng).forward(Located::Flat(x), &places)
+                }
+                Space::Hyperbolic => {
+                    Pooling::new(ball, 2, 3, &config, rng).forward(Located::Curved(x), &places)
+                }
+            };
+            let found = found.points.coordinates().to_tensor();
+            assert!((found.data()[0] - 0.3).abs() < 1e-14 && (found.data()[1] + 0.4).abs() < 1e-14);
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! Training: López & Strube 2020, sections 4.6 and 5.2.
+
+use std::path::Path;
+use std::time::Duration;
+
+use cotangent::optim::train::{Epoch, Goal, History, TrainError, Trainer};
+use cotangent::prelude::*;
+use cotangent_apps_common::curves::{self, Series};
+use cotangent_apps_common::error::{AppError, Result};
+use cotangent_apps_common::metrics as files;
+use cotangent_apps_common::options::{self, RunOptions};
+use cotangent_apps_common::output;
+use cotangent_apps_common::precision::Precision;
+use cotangent_apps_common::progress::{Figure, Progress};
+use serde::{Deserialize, Serialize};
+
+use crate::batches::{Batch, Cycles};
+use crate::config::Config;
+use crate::data::Data;
+use crate::examples::Example;
+use crate::loss::TypingLoss;
+use crate::metrics::Figures;
+use crate::model::{Counts, Model};
+use crate::typer::{Description, evaluate};
+
+/// The figures of an epoch on the dev mentions. They are kept in this file, for a run that is resumed.
+const EPOCHS: &str = "epochs.json";
+
+/// The result of an epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EpochFigures {
+    /// The mean loss of the training mentions, each computed before its own step; 0 in `epochs.json`.
+    #[serde(default)]
+    pub loss: f64,
+    /// The figures on the dev mentions.
+    pub dev: Figures,
+    /// The mean distance of the dev mentions' text vectors from the origin: appendix H, Figure 6.
+    pub text_norm: f64,
+}
+
+/// `metrics.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Metrics {
+    /// Settings and seed.
+    pub config: Config,
+    /// Number of mentions to train on, to select by and to test on.
+    pub mentions: [usize; 3],
+    /// In each part the number of mentions without types, which were left out.
+    pub untyped: [usize; 3],
+    /// Number of types.
+    pub types: usize,
+    /// Number of words with vectors.
+    pub words: usize,
+    /// Number of parameters of encoder, attention, concatenation and logistic regression.
+    pub parameters: [usize; 4],
+    /// Number of threads of this run.
+    pub threads: usize,
+    /// The device that the model was trained on.
+    pub device: String,
+    /// The result of every epoch.
+    pub epochs: Vec<EpochFigures>,
+    /// The epoch, counted from 1, with the best total macro F1 on dev. Its model is kept and tested.
+    pub best_epoch: usize,
+    /// The figures of that model on the dev mentions.
+    pub dev: Figures,
+    /// The figures of that model on the test mentions, if there are any.
+    pub test: Option<Figures>,
+    /// Seconds of training and evaluation on dev, summed over all resumed parts.
+    pub seconds: f64,
+}
+
+/// Trains a model and writes `metrics.json`, `model.safetensors` and `typing.json` (the model with the best
+/// total macro F1 on dev), `curves.svg`, `epochs.json` and the checkpoint. It uses the current thread pool;
+/// the result does not depend on the pool's size.
+///
+/// # Errors
+/// If a setting is wrong, the output cannot be written, the checkpoint belongs to another run, or training
+/// diverges.
+pub fn train(data: &Data, config: &Config, run: &RunOptions) -> Result<Metrics> {
+    config.check()?;
+    match config.precision {
+        Precision::F32 => Training { data, config, run }.start::<f32>(),
+        Precision::F64 => Training { data, config, run }.start::<f64>(),
+    }
+}
+
+struct Training<'a> {
+    data: &'a Data,
+    config: &'a Config,
+    run: &'a RunOptions,
+}
+
+impl Training<'_> {
+    fn start<T: Float>(&self) -> Result<Metrics> {
+        let Training { data, config, run } = *self;
+        let out = &run.out;
+        let _held = output::hold(out)?;
+        let fingerprint = data.fingerprint();
+        let name = output::fingerprint(config, fingerprint);
+        let mut model = self.model::<T>();
+        let mut adam = RiemannianAdam::new(config.lr)?.clip(config.clip)?;
+        let batches = self.cycles();
+        let steps = config.epochs * batches.steps();
+        let mut progress = Progress::new("step", 0, steps);
+        let mut trainer = Trainer::of_run(config.epochs, (config.clone(), fingerprint), |found, ours| {
+            options::same_run(found.0.difference(&ours.0), [found.1, ours.1], "mentions")
+        })
+        .schedule(self.schedule(steps))
+        .seed(config.seed)
+        .device(run.device.clone())
+        // One part: the loss is of the whole batch, and its large products use all threads by themselves.
+        .parts(1, config.batch)
+        .directory(out)
+        .resume(run.resume)
+        .checkpoint_every(Duration::from_secs(run.checkpoint_every))
+        .best(Goal::Greatest)
+        .named(name.clone())
+        .display(|now| progress.update(now.history.steps, || shown(now.history, now.rate)));
+        trainer.check()?;
+        self.describe(name).write(out)?;
+        let mut epochs = Epochs::new(out, run.resume)?;
+        let mut tape = Tape::with_device(run.device.clone());
+        let [train, dev, test] = &data.parts;
+        let loss = TypingLoss { types: &data.types, loss: config.loss, reduction: config.reduction };
+        let history = trainer.run(
+            &mut model,
+            &mut adam,
+            &batches,
+            |model, tape, items| {
+                let examples: Vec<&Example> = items.iter().map(|&i| &train[i as usize]).collect();
+                loss.compute(model.forward(tape, &Batch::new(&examples)).logits, &examples)
+            },
+            |model, history| {
+                let found = evaluate(model, dev, &data.types, config.threshold, &mut tape);
+                let f1 = found.figures.total.by_mention.f1;
+                epochs.add(
+                    history,
+                    EpochFigures { loss: 0.0, dev: found.figures, text_norm: found.text_norm },
+                )?;
+                Ok(f1)
+            },
+        )?;
+        drop(trainer);
+        progress.finish();
+        let test = (!test.is_empty())
+            .then(|| evaluate(&model, test, &data.types, config.threshold, &mut tape).figures);
+        self.finish(model.parts(), &history, epochs.list, test)
+    }
+
+    /// The model before the first step.
+    fn model<T: Float>(&self) -> Model<T> {
+        let Training { data, config, .. } = *self;
+        let points = data.words.points(config.vectors, config.spaces.encoder, config.word_radius);
+        let counts = Counts { characters: data.characters.places(), types: data.types.len() };
+        Model::new(points, counts, config)
+    }
+
+    fn schedule(&self, steps: u64) -> Schedule {
+        match self.config.lr_floor {
+            1.0 => Schedule::Constant,
+            floor => Schedule::Cosine { steps, floor },
+        }
+    }
+
+    fn cycles(&self) -> Cycles {
+        let Config { batch, cycles, seed, .. } = *self.config;
+        Cycles { items: self.data.parts[0].len(), batch, cycles, seed }
+    }
+
+    fn describe(&self, run: String) -> Description {
+        let Training { data, config, .. } = *self;
+        let word_file = std::path::absolute(&data.word_file).unwrap_or_else(|_| data.word_file.clone());
+        Description {
+            config: config.clone(),
+            types: data.types.clone(),
+            characters: data.characters.clone(),
+            word_file,
+            words: data.words.fingerprint(),
+            width: data.words.width(),
+            run,
+        }
+    }
+
+    /// Writes all results.
+    fn finish(
+        &self,
+        parameters: [usize; 4],
+        history: &History,
+        mut epochs: Vec<EpochFigures>,
+        test: Option<Figures>,
+    ) -> Result<Metrics> {
+        let Training { data, config, run } = *self;
+        let (best_epoch, _) = history.best(Goal::Greatest).expect("at least one epoch");
+        epochs.iter_mut().zip(&history.epochs).for_each(|(epoch, Epoch { loss, .. })| epoch.loss = *loss);
+        let metrics = Metrics {
+            config: config.clone(),
+            mentions: [0, 1, 2].map(|i| data.parts[i].len()),
+            untyped: data.untyped,
+            types: data.types.len(),
+            words: data.words.len(),
+            parameters,
+            threads: rayon::current_num_threads(),
+            device: run.device.to_string(),
+            best_epoch: best_epoch as usize,
+            dev: epochs[best_epoch as usize - 1].dev,
+            epochs,
+            test,
+            seconds: history.seconds,
+        };
+        files::write(&run.out, &metrics)?;
+        metrics.plot(&run.out.join("curves.svg"))?;
+        Ok(metrics)
+    }
+}
+
+impl Metrics {
+    /// Number of parameters.
+    pub fn parameter_count(&self) -> usize {
+        self.parameters.iter().sum()
+    }
+
+    fn plot(&self, path: &Path) -> Result<()> {
+        let values = |f: fn(&EpochFigures) -> f64| self.epochs.iter().map(f).collect::<Vec<f64>>();
+        let f1 = 100.0 * self.dev.total.by_mention.f1;
+        curves::plot(
+            path,
+            &format!("total macro F1 on dev: {f1:.2} %"),
+            &[
+                Series { name: "training loss", values: values(|epoch| epoch.loss), better: f64::min },
+                Series {
+                    name: "macro F1 on dev",
+                    values: values(|epoch| epoch.dev.total.by_mention.f1),
+                    better: f64::max,
+                },
+                Series {
+                    name: "norm of text vectors",
+                    values: values(|epoch| epoch.text_norm),
+                    better: f64::min,
+                },
+            ],
+        )
+    }
+}
+
+/// The figures that are shown with the progress.
+fn shown(history: &History, rate: f64) -> Vec<Figure> {
+    let mut figures = vec![Figure::new("epochs", history.epochs.len() as f64, 0)];
+    if let Some(epoch) = history.epochs.last() {
+        figures.push(Figure::new("loss", epoch.loss, 4));
+        figures.push(Figure::new("dev_macro_f1", epoch.validation, 4));
+    }
+    figures.push(Figure::new("mentions_per_second", rate, 0));
+    figures
+}
+
+/// The figures of the epochs so far, in memory and in their file.
+struct Epochs {
+    path: std::path::PathBuf,
+    list: Vec<EpochFigures>,
+}
+
+impl Epochs {
+    /// Of a run in a directory. If it is resumed, those of the earlier epochs are read.
+    fn new(directory: &Path, resume: bool) -> Result<Self> {
+        let path = directory.join(EPOCHS);
+        let list = if resume && path.exists() { files::read_json(&path)? } else { Vec::new() };
+        Ok(Epochs { path, list })
+    }
+
+    /// Adds an epoch after those of the history. Epochs after the checkpoint of an interrupted run, which are
+    /// done again, are replaced.
+    fn add(&mut self, history: &History, epoch: EpochFigures) -> std::result::Result<(), TrainError> {
+        let done = history.epochs.len();
+        if self.list.len() < done {
+            let message = format!("{} epochs, but {done} are done", self.list.len());
+            return Err(AppError::content(&self.path, message).into());
+        }
+        self.list.truncate(done);
+        self.list.push(epoch);
+        Ok(files::write_json(&self.path, &self.list)?)
+    }
+}

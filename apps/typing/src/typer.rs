@@ -1,0 +1,273 @@
+//! A trained model: the types that it predicts, and its files.
+//!
+//! A directory of a run has `model.safetensors` with the parameters, and `typing.json` with all else that
+//! predictions need: settings, types, characters, and where the word vectors are.
+
+use std::path::{Path, PathBuf};
+
+use cotangent::optim::train::load_model;
+use cotangent::prelude::*;
+use cotangent_apps_common::error::{AppError, Result};
+use cotangent_apps_common::metrics;
+use serde::{Deserialize, Serialize};
+
+use crate::batches::Batch;
+use crate::config::{Config, Space};
+use crate::examples::{Characters, Example, wanted};
+use crate::mention::Mention;
+use crate::metrics::Figures;
+use crate::model::{Counts, Model, Output};
+use crate::types::Types;
+use crate::words::Words;
+
+/// The file of a run that describes its model.
+pub(crate) const DESCRIPTION: &str = "typing.json";
+
+/// Number of mentions that are classified together.
+const TOGETHER: usize = 128;
+
+/// What a model is, besides its parameters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Description {
+    /// The settings of the run.
+    pub config: Config,
+    /// The types.
+    pub types: Types,
+    /// The characters.
+    pub characters: Characters,
+    /// The file of the word vectors.
+    pub word_file: PathBuf,
+    /// A checksum of it.
+    pub words: u32,
+    /// The dimension of the vectors.
+    pub width: usize,
+    /// The name of the run, which its parameters have too.
+    pub run: String,
+}
+
+impl Description {
+    /// Writes the description into the directory of a run.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub(crate) fn write(&self, directory: &Path) -> Result<()> {
+        metrics::write_json(&directory.join(DESCRIPTION), self)
+    }
+
+    /// Reads the description of a run.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn read(directory: &Path) -> Result<Self> {
+        let path = directory.join(DESCRIPTION);
+        let read: Description = metrics::read_json(&path)?;
+        let types = read.types.indexed().map_err(|message| AppError::content(&path, message))?;
+        Ok(Description { types, characters: read.characters.indexed(), ..read })
+    }
+
+    fn counts(&self) -> Counts {
+        Counts { characters: self.characters.places(), types: self.types.len() }
+    }
+}
+
+/// A type that a model predicts.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Predicted {
+    /// Its name.
+    #[serde(rename = "type")]
+    pub name: String,
+    /// Its probability, from 0 to 1.
+    pub probability: f64,
+}
+
+/// A trained model with its words.
+pub struct Typer<T: Float> {
+    /// What the model is.
+    pub description: Description,
+    words: Words,
+    model: Model<T>,
+    device: Device,
+}
+
+/// Gold and predicted types of mentions, and the mean distance of their text vectors from the origin.
+pub(crate) struct Evaluation {
+    pub(crate) figures: Figures,
+    pub(crate) text_norm: f64,
+}
+
+/// Predicts the types of examples, and compares them with theirs. The probability of a type is the logistic
+/// function of its logit (section 4.5).
+pub(crate) fn evaluate<T: Float>(
+    model: &Model<T>,
+    examples: &[Example],
+    types: &Types,
+    threshold: f64,
+    tape: &mut Tape<T>,
+) -> Evaluation {
+    let mut pairs = Vec::with_capacity(examples.len());
+    let mut norms = 0.0;
+    let least = logit(threshold);
+    for examples in examples.chunks(TOGETHER) {
+        let examples: Vec<&Example> = examples.iter().collect();
+        tape.reset();
+        let output = model.forward(tape, &Batch::new(&examples));
+        norms += output.text.norm().sum().item();
+        output.logits.with_data(|logits| {
+            for (example, logits) in examples.iter().zip(logits.chunks(types.len())) {
+                pairs.push((example.types.clone(), above(logits, least)));
+            }
+        });
+    }
+    let text_norm = norms / examples.len().max(1) as f64;
+    Evaluation { figures: Figures::new(types, &pairs), text_norm }
+}
+
+/// The types whose logit is above `least`. If there is none: the type with the largest logit, a choice of
+/// this project.
+fn above<T: Float>(logits: &[T], least: f64) -> Vec<u32> {
+    let found: Vec<u32> = (0..).zip(logits).filter(|(_, x)| x.to_f64() > least).map(|(i, _)| i).collect();
+    if !found.is_empty() {
+        return found;
+    }
+    // Of equal ones the first.
+    let best =
+        (0..).zip(logits).reduce(|best, next| if next.1.to_f64() > best.1.to_f64() { next } else { best });
+    best.map(|(i, _)| i).into_iter().collect()
+}
+
+/// The logit of a probability.
+fn logit(probability: f64) -> f64 {
+    (probability / (1.0 - probability)).ln()
+}
+
+impl<T: Float> Typer<T> {
+    /// Reads the model of a run, and the vectors of the words of some mentions. `words` is the file of the
+    /// vectors, by default that of the training.
+    ///
+    /// # Errors
+    /// If a file cannot be read, or the vectors are not those of the training.
+    pub fn read(
+        directory: &Path,
+        words: Option<&Path>,
+        mentions: &[Mention],
+        device: &Device,
+    ) -> Result<Self> {
+        let description = Description::read(directory)?;
+        let path = words.unwrap_or(&description.word_file);
+        let read = Words::read(path, description.config.vectors, &wanted(mentions))?;
+        if read.fingerprint() != description.words || read.width() != description.width {
+            return Err(AppError::content(path, "these are not the word vectors of the training"));
+        }
+        Self::with_words(directory, description, read, device)
+    }
+
+    /// Reads the model of a run without its words, for what needs only the hyperplanes.
+    ///
+    /// # Errors
+    /// If a file cannot be read.
+    pub fn read_without_words(directory: &Path, device: &Device) -> Result<Self> {
+        let description = Description::read(directory)?;
+        let words = Words::none(description.width);
+        Self::with_words(directory, description, words, device)
+    }
+
+    fn with_words(directory: &Path, description: Description, words: Words, device: &Device) -> Result<Self> {
+        let config = &description.config;
+        let points = words.points(config.vectors, config.spaces.encoder, config.word_radius);
+        let mut model = Model::new(points, description.counts(), config);
+        load_model(&mut model, &directory.join("model.safetensors"), Some(&description.run))?;
+        Ok(Typer { description, words, model, device: device.clone() })
+    }
+
+    /// A mention as numbers.
+    fn example(&self, mention: &Mention) -> std::result::Result<Example, String> {
+        let Description { config, types, characters, .. } = &self.description;
+        Example::new(mention, &self.words, characters, types, config)
+    }
+
+    /// Mentions as numbers. `place` is the file and the line of each, for the error.
+    ///
+    /// # Errors
+    /// If a type is not among those of the model.
+    pub fn examples(
+        &self,
+        mentions: &[Mention],
+        place: impl Fn(usize) -> (PathBuf, u64),
+    ) -> Result<Vec<Example>> {
+        let Description { config, types, characters, .. } = &self.description;
+        Example::all(mentions, place, &self.words, characters, types, config)
+    }
+
+    /// The figures of the model on some mentions, at another threshold if one is given.
+    pub fn evaluate(&self, examples: &[Example], threshold: Option<f64>) -> Figures {
+        let Description { config, types, .. } = &self.description;
+        let mut tape = Tape::with_device(self.device.clone());
+        evaluate(&self.model, examples, types, threshold.unwrap_or(config.threshold), &mut tape).figures
+    }
+
+    /// The types of each mention, the most probable first: those above the threshold, or the best one.
+    ///
+    /// # Errors
+    /// If a mention has a type that is not among those of the model.
+    pub fn predict(
+        &self,
+        mentions: &[Mention],
+        threshold: Option<f64>,
+    ) -> std::result::Result<Vec<Vec<Predicted>>, String> {
+        let Description { config, types, .. } = &self.description;
+        let least = logit(threshold.unwrap_or(config.threshold));
+        let examples = mentions.iter().map(|mention| self.example(mention));
+        let examples: Vec<Example> = examples.collect::<std::result::Result<_, _>>()?;
+        let mut all = Vec::with_capacity(examples.len());
+        self.for_batches(&examples, |_, output| {
+            output.logits.with_data(|logits| {
+                for logits in logits.chunks(types.len()) {
+                    let mut found = above(logits, least);
+                    let x = |number: u32| logits[number as usize].to_f64();
+                    found.sort_by(|&a, &b| x(b).total_cmp(&x(a)).then(a.cmp(&b)));
+                    let predicted = |number| Predicted {
+                        name: types.name(number).to_owned(),
+                        probability: 1.0 / (1.0 + (-x(number)).exp()),
+                    };
+                    all.push(found.into_iter().map(predicted).collect());
+                }
+            });
+        });
+        Ok(all)
+    }
+
+    /// Calls `read` with the batches of examples, and what the model makes of them.
+    pub(crate) fn for_batches(&self, examples: &[Example], mut read: impl FnMut(&Batch, &Output<'_, T>)) {
+        let mut tape = Tape::with_device(self.device.clone());
+        for examples in examples.chunks(TOGETHER) {
+            tape.reset();
+            let batch = Batch::new(&examples.iter().collect::<Vec<_>>());
+            read(&batch, &self.model.forward(&tape, &batch));
+        }
+    }
+
+    /// The hyperplane of each type: a point, `[types, m]`, and a normal at the origin, `[types, m]`.
+    pub fn hyperplanes(&self) -> [Tensor<f64>; 2] {
+        self.model.hyperplanes()
+    }
+
+    /// The geometry of the hyperplanes.
+    pub fn space(&self) -> Space {
+        self.description.config.spaces.mlr
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_type_is_predicted_where_none_passes() {
+        assert_eq!(above(&[0.5, -1.0, 0.1], logit(0.5)), [0, 2]);
+        assert_eq!(above(&[-2.0_f32, -1.0, -1.0], logit(0.5)), [1]);
+        assert_eq!(above(&[-2.0, -1.0], logit(0.2)), [1]);
+        assert_eq!(above(&[0.5, 2.0], logit(0.75)), [1]);
+        assert_eq!(above(&[0.5, -2.0], logit(0.0)), [0, 1]);
+        assert_eq!(above::<f64>(&[], 0.0), [0_u32; 0]);
+    }
+}
