@@ -72,7 +72,7 @@ pub fn context_positions(words: usize) -> usize {
     2 * words + 1
 }
 
-/// The words of some mentions, in all [forms](forms) in which a vector may be found.
+/// The words of some mentions, in all [forms] in which a vector may be found.
 pub fn wanted<'a>(mentions: impl IntoIterator<Item = &'a Mention>) -> HashSet<String> {
     let mut wanted = HashSet::new();
     for mention in mentions {
