@@ -132,7 +132,7 @@ impl Example {
         })
     }
 
-    /// Mentions as numbers. `lines` are their lines in the file `path`, for the error.
+    /// Mentions as numbers. `place` says in which file and line a mention is, for the error.
     ///
     /// # Errors
     /// If a type is not in the list. The error names the line.
