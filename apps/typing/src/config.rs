@@ -172,10 +172,10 @@ impl Config {
     /// The paper trains 40 epochs on six million mentions besides the crowd's, in batches of 900, 350 or
     /// 160, at a learning rate of 5e-4. For 2,000 mentions alone that is too few steps. Batches of 100, 20
     /// epochs of five cycles and a rate of 2e-3 are a choice of this project, by results on dev: at 5e-4 in
-    /// batches of 32 the Euclidean model with usual logits was worse after 100 passes than with these settings
-    /// after 40. So are the numbers of words and characters that are read, and the radius of plain word
-    /// vectors. The paper computes in f64; f32 takes half the time, and its ball ends at a distance of 17.3
-    /// from the origin.
+    /// batches of 32 the Euclidean model with usual logits was worse after 100 passes than with these
+    /// settings after 40. So are the numbers of words and characters that are read, and the radius of plain
+    /// word vectors. The paper computes in f64; f32 takes half the time, and its ball ends at a distance of
+    /// 17.3 from the origin.
     pub fn of_paper(size: Size, space: Space) -> Self {
         let [mention_dim, char_dim, context_dim] = size.dims();
         let encoder = if size == Size::Xlarge { Space::Euclidean } else { space };

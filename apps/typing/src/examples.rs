@@ -72,7 +72,7 @@ pub fn context_positions(words: usize) -> usize {
     2 * words + 1
 }
 
-/// The words of some mentions, in all [forms](forms) in which a vector may be found.
+/// The words of some mentions, in all [forms] in which a vector may be found.
 pub fn wanted<'a>(mentions: impl IntoIterator<Item = &'a Mention>) -> HashSet<String> {
     let mut wanted = HashSet::new();
     for mention in mentions {
@@ -132,7 +132,7 @@ impl Example {
         })
     }
 
-    /// Mentions as numbers. `lines` are their lines in the file `path`, for the error.
+    /// Mentions as numbers. `place` says in which file and line a mention is, for the error.
     ///
     /// # Errors
     /// If a type is not in the list. The error names the line.

@@ -116,7 +116,7 @@ pub fn queries_and_keys<T: Float>(path: &Path, typer: &Typer<T>, examples: &[Exa
             coloured: true,
             kappa: if hyperbolic { -1.0 } else { 0.0 },
             geodesics: hyperbolic,
-            title: &layout.caption,
+            title: &layout.caption.replacen("nodes", "queries and keys", 1),
         },
     )
 }

@@ -187,7 +187,7 @@ impl Words {
         self.vectors[..self.width].iter_mut().zip(&mean).for_each(|(x, mean)| *x = (scale * mean) as f32);
     }
 
-    /// The number of a token: that of the first of its [forms](forms) that has a vector, else [`UNKNOWN`].
+    /// The number of a token: that of the first of its [forms] that has a vector, else [`UNKNOWN`].
     pub fn number(&self, token: &str) -> u32 {
         let found = forms(token).into_iter().flatten().find_map(|form| self.numbers.get(&form).copied());
         found.unwrap_or(UNKNOWN)

@@ -246,7 +246,7 @@ fn analyses_of_a_model_are_listed_and_drawn() {
         let picture = made.dir.path("attention.svg");
         TYPING.succeeds(&["attention", &made.mentions, "--model", model, "--out", &picture]);
         let svg = std::fs::read_to_string(&picture).unwrap();
-        assert!(svg.contains("queries") && svg.contains("keys"));
+        assert!(svg.contains("queries and keys, 8-dimensional"), "{svg}");
     }
     let picture = made.dir.path("norms.svg");
     TYPING.succeeds(&["norms", &plane, &flat, "--out", &picture]);
