@@ -1,5 +1,5 @@
-//! Logistic regression with many classes: 900 points of 100 dimensions, 10,331 classes. Prints one JSON line per
-//! measurement.
+//! Logistic regression with many classes: 900 points of 100 dimensions, 10,331 classes. Prints one JSON line
+//! per measurement.
 //!
 //! `cargo bench --bench regression -- [--threads 1] [--only hyperbolic]`
 //! prints the median time of logits and gradients in f32. The forms are: `rows`, hyperbolic logits pair by

@@ -24,8 +24,8 @@ struct About {
 
 const ABOUT: &str = "cotangent.embedding";
 
-/// The nouns of WordNet 3.0 in ten dimensions of the Poincaré ball, trained by the command in `data/README.md`,
-/// as a safetensors file. Under the licence in `data/LICENSE-WordNet.txt`.
+/// The nouns of WordNet 3.0 in ten dimensions of the Poincaré ball, as a safetensors file; how they were
+/// trained is in `data/README.md`. Under the licence in `data/LICENSE-WordNet.txt`.
 const NOUNS: &[u8] = include_bytes!("../data/nouns.safetensors");
 
 /// Named points.

@@ -44,8 +44,10 @@ impl Positions {
 
     /// The slot of a node: the one that it has, or a free one.
     fn slot(&self, node: u32) -> usize {
+        // The high bits of the product depend on all bits of the node.
         let mask = self.slots.len() - 1;
-        let mut at = node.wrapping_mul(0x9E37_79B1) as usize & mask;
+        let product = u64::from(node).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let mut at = (product >> (64 - self.slots.len().ilog2())) as usize & mask;
         while self.slots[at].2 == self.round && self.slots[at].0 != node {
             at = (at + 1) & mask;
         }

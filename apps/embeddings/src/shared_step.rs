@@ -23,7 +23,7 @@ pub(crate) struct SharedFormulas {
     sign: f64,
     /// It takes points times this.
     scale: f64,
-    /// Twice the number that it takes of each point.
+    /// λ: it takes λ/2 of each point.
     number: Option<StraightLine>,
 }
 
@@ -40,7 +40,8 @@ impl SharedFormulas {
                 scale: 1.0,
                 number: None,
             }),
-            // The score is that of the unit ball, of which the ball of curvature κ is 1/√−κ times as large.
+            // The score is that of the unit ball, of which the ball of curvature κ is 1/√−κ times as
+            // large.
             Model::Poincare => Some(SharedFormulas {
                 formulas,
                 all_pairs: <score::Distance as PairFormula<1, 1, 2>>::compiled(),
