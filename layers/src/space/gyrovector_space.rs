@@ -217,7 +217,7 @@ impl<'t, T: Float, S: Sign> GyrovectorSpace<'t, T> for KappaStereographic<S> {
     }
     #[track_caller]
     fn logits(&self, x: Var<'t, T>, p: Var<'t, T>, a: Var<'t, T>) -> Var<'t, T> {
-        curved(self, x).logits(x, p, a)
+        GyrovectorSpace::logits(&curved(self, x), x, p, a)
     }
     #[track_caller]
     fn unidirectional_logits(&self, x: Var<'t, T>, z: Var<'t, T>, r: Var<'t, T>) -> Var<'t, T> {
