@@ -88,8 +88,8 @@ pub fn has_tabs(path: &Path) -> Result<bool> {
     Ok(Source::open(path)?.first_line().contains(&b'\t'))
 }
 
-/// Calls `line` with the number (from 0) and the text of each line, including blank ones. A byte order mark at
-/// the start of the file is skipped.
+/// Calls `line` with the number (from 0) and the text of each line, including blank ones. A byte order mark
+/// at the start of the file is skipped.
 ///
 /// # Errors
 /// If the file cannot be read or is not UTF-8, or if `line` returns an error. The error names the line.

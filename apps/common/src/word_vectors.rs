@@ -11,8 +11,8 @@ use std::path::Path;
 use crate::error::{AppError, Result};
 use crate::table;
 
-/// Reads word2vec's text format or GloVe's, plain or gzip: word2vec's if the first line is two numbers. `point`
-/// is given the name of each point and its coordinates, as decimal numbers split by single spaces.
+/// Reads word2vec's text format or GloVe's, plain or gzip: word2vec's if the first line is two numbers.
+/// `point` is given the name of each point and its coordinates, as decimal numbers split by single spaces.
 ///
 /// In GloVe's format the first line decides how many coordinates there are. Names after it may have spaces.
 ///

@@ -39,7 +39,7 @@ pub fn published(config: &Config, types: usize) -> Vec<Published> {
     let all = Spaces::all(Hyperbolic);
     let flat = Spaces::all(Euclidean);
     let encoder = Spaces { encoder: Euclidean, ..all };
-    let attention = Spaces { attention: Euclidean, ..all };
+    let weights = Spaces { attention: Euclidean, ..all };
     let concatenation = Spaces { concatenation: Euclidean, ..all };
     let mlr = Spaces { mlr: Euclidean, ..all };
     let table_4 =
@@ -55,7 +55,7 @@ pub fn published(config: &Config, types: usize) -> Vec<Published> {
         (xlarge, encoder, row("Table 3, Poincaré GloVe: HY XLARGE", [69.1, 66.2, 39.7, 37.2, 26.1, 24.0])),
         (xlarge, flat, row("Table 3, Poincaré GloVe: EU XLARGE", [67.9, 65.4, 37.8, 35.3, 22.2, 20.0])),
         (base, encoder, row("Table 5, Poincaré GloVe: EU encoder", [68.8, 66.3, 41.7, 38.9, 22.0, 20.1])),
-        (base, attention, row("Table 5, Poincaré GloVe: EU attention", [68.9, 66.4, 40.8, 38.0, 20.1, 18.4])),
+        (base, weights, row("Table 5, Poincaré GloVe: EU attention", [68.9, 66.4, 40.8, 38.0, 20.1, 18.4])),
         (
             base,
             concatenation,

@@ -145,12 +145,12 @@ impl Words {
     /// | any other whose first line is two numbers | word2vec, text |
     /// | any other | GloVe: a word and numbers a line, split by single spaces; a word may have spaces |
     ///
-    /// Files may be packed with gzip, but not those of NumPy. All but those of NumPy may be pipes. Of a word that occurs twice the first vector
-    /// counts.
+    /// Files may be packed with gzip or be pipes, but not those of NumPy. Of a word that occurs twice the first
+    /// vector counts.
     ///
     /// # Errors
-    /// If a file cannot be read or is not in its format, the vectors have mixed widths, or any of them, wanted
-    /// or not, is not finite or, of hyperbolic ones, not in the ball. The error names the line.
+    /// If a file cannot be read or is not in its format, the vectors have mixed widths, or any, wanted or
+    /// not, is not finite or, of hyperbolic ones, not in the ball. The error names the line.
     pub fn read(path: &Path, kind: VectorKind, wanted: &HashSet<String>) -> Result<Self> {
         let words = Words { numbers: HashMap::new(), vectors: Vec::new(), width: 0, fingerprint: 0 };
         let (hasher, first) = (crc32fast::Hasher::new(), Default::default());

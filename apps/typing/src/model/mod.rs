@@ -78,7 +78,9 @@ impl<T: Float> Model<T> {
             };
         }
         Model {
-            encoder: part!(spaces.encoder, manifold => Encoder::new(manifold, width, counts.characters, config, rng)),
+            encoder: part!(spaces.encoder, manifold => {
+                Encoder::new(manifold, width, counts.characters, config, rng)
+            }),
             attention: part!(spaces.attention, manifold => Summaries::new(manifold, config, rng)),
             concatenation: part!(spaces.concatenation, manifold => Joining::new(manifold, config, rng)),
             mlr: part!(spaces.mlr, manifold => Classifier::new(manifold, counts.types, config, rng)),

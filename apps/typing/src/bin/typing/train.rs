@@ -166,8 +166,8 @@ struct TrainingSettings {
     /// Passes over the training mentions in an epoch.
     #[arg(long, default_value_t = default().cycles, help_heading = "Training")]
     cycles: u64,
-    /// Number of mentions in a batch. The paper has 900 at base, 350 at large and 160 at xlarge, for many more
-    /// mentions.
+    /// Number of mentions in a batch. The paper has 900 at base, 350 at large and 160 at xlarge, for many
+    /// more mentions.
     #[arg(long, default_value_t = default().batch, help_heading = "Training")]
     batch: usize,
     /// Rate at which coordinates of words are dropped while training.
