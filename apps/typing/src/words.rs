@@ -145,8 +145,8 @@ impl Words {
     /// | any other whose first line is two numbers | word2vec, text |
     /// | any other | GloVe: a word and numbers a line, split by single spaces; a word may have spaces |
     ///
-    /// Files may be packed with gzip or be pipes, but not those of NumPy. Of a word that occurs twice the first
-    /// vector counts.
+    /// Files may be packed with gzip or be pipes, but not those of NumPy. Of a word that occurs twice the
+    /// first vector counts.
     ///
     /// # Errors
     /// If a file cannot be read or is not in its format, the vectors have mixed widths, or any, wanted or
