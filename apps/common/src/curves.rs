@@ -18,11 +18,15 @@ pub struct Series {
     pub name: &'static str,
     /// One value per epoch; values that are not finite are left out.
     pub values: Vec<f64>,
-    /// The better of two: `f64::min` for a loss, `f64::max` for an accuracy.
+    /// The better of two: `f64::min` for a loss, `f64::max` for an accuracy, [`NEITHER`] for what is neither
+    /// good nor bad.
     pub better: fn(f64, f64) -> f64,
 }
 
-/// Draws series, each in its own panel with its best value marked.
+/// For a [`Series`] that has no best value: none is marked.
+pub const NEITHER: fn(f64, f64) -> f64 = |_, _| f64::NAN;
+
+/// Draws series, each in its own panel with its best value marked, if it has one.
 ///
 /// # Errors
 /// If the file cannot be written.
@@ -53,8 +57,11 @@ fn draw(title: &str, series: &[Series]) -> std::result::Result<String, String> {
             let target = better(low, high);
             let points =
                 || values.iter().enumerate().map(|(i, &v)| ((i + 1) as f64, v)).filter(|p| p.1.is_finite());
-            let best = points().find(|p| p.1 == target).expect("one of them is the extreme");
-            let caption = format!("{name}: best {:.4}, epoch {}", best.1, best.0);
+            let best = points().find(|p| p.1 == target);
+            let caption = match best {
+                Some((epoch, value)) => format!("{name}: best {value:.4}, epoch {epoch}"),
+                None => (*name).to_owned(),
+            };
             let caption = lettering::shorten(&caption, 15.0, f64::from(PANEL.0) - 24.0);
             let mut chart = ChartBuilder::on(panel)
                 .margin(12)
@@ -68,8 +75,8 @@ fn draw(title: &str, series: &[Series]) -> std::result::Result<String, String> {
             mesh.x_labels(values.len().min(10)).draw().map_err(failed)?;
             let colour = RGBColor(74, 111, 165);
             chart.draw_series(LineSeries::new(points(), colour.stroke_width(2))).map_err(failed)?;
-            let marked = Circle::new(best, 4, RGBColor(192, 57, 43).filled());
-            chart.draw_series([marked]).map_err(failed)?;
+            let marked = best.map(|best| Circle::new(best, 4, RGBColor(192, 57, 43).filled()));
+            chart.draw_series(marked).map_err(failed)?;
         }
         area.present().map_err(failed)?;
     }
@@ -89,6 +96,9 @@ mod tests {
             assert!(svg.contains(text), "{text} is missing");
         }
         assert!(!svg.contains("NaN") && svg.matches("<polyline").count() >= 2);
+        let norm = Series { name: "norm", values: vec![1.0, 2.0], better: NEITHER };
+        let svg = draw("neither", &[norm]).unwrap();
+        assert!(svg.contains("norm") && !svg.contains("best") && !svg.contains("<circle"), "{svg}");
         assert!(draw("nothing", &[Series { values: Vec::new(), ..loss }]).is_ok());
     }
 }

@@ -17,6 +17,9 @@ const UNPACKED: (u64, [u64; 2]) = (100, [64 << 20, 1 << 30]);
 /// How a gzip file begins.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
+/// How some programs begin a file in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// The content of a file, unpacked if the file begins like gzip.
 ///
 /// # Errors
@@ -85,7 +88,8 @@ pub fn has_tabs(path: &Path) -> Result<bool> {
     Ok(Source::open(path)?.first_line().contains(&b'\t'))
 }
 
-/// Calls `line` with the number (from 0) and the text of each line, including blank ones.
+/// Calls `line` with the number (from 0) and the text of each line, including blank ones. A byte order mark
+/// at the start of the file is skipped.
 ///
 /// # Errors
 /// If the file cannot be read or is not UTF-8, or if `line` returns an error. The error names the line.
@@ -94,7 +98,8 @@ pub fn read_lines(
     mut line: impl FnMut(usize, &str) -> std::result::Result<(), String>,
 ) -> Result<()> {
     let text = content(path)?;
-    for (number, bytes) in text.strip_suffix(b"\n").unwrap_or(&text).split(|&b| b == b'\n').enumerate() {
+    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&text);
+    for (number, bytes) in text.strip_suffix(b"\n").unwrap_or(text).split(|&b| b == b'\n').enumerate() {
         let read = std::str::from_utf8(bytes).map_err(|_| "invalid UTF-8".to_owned());
         read.and_then(|text| line(number, text.strip_suffix('\r').unwrap_or(text)))
             .map_err(|message| AppError::line(path, number as u64 + 1, message))?;

@@ -11,6 +11,61 @@ use std::path::Path;
 use crate::error::{AppError, Result};
 use crate::table;
 
+/// Reads word2vec's text format or GloVe's, plain or gzip: word2vec's if the first line is two numbers.
+/// `point` is given the name of each point and its coordinates, as decimal numbers split by single spaces.
+///
+/// In GloVe's format the first line decides how many coordinates there are. Names after it may have spaces.
+///
+/// # Errors
+/// As [`read_text`].
+pub fn read_any_text(
+    path: &Path,
+    mut point: impl FnMut(&str, &str) -> std::result::Result<(), String>,
+) -> Result<()> {
+    let (mut announced, mut width): (Option<Word2vec>, _) = (None, None);
+    table::read_lines(path, |number, line| {
+        if number == 0 {
+            announced = header(line).map(Word2vec::new);
+        }
+        match &mut announced {
+            Some(_) if number == 0 => Ok(()),
+            Some(announced) => announced.line(line, &mut point),
+            None => {
+                let (name, coordinates) = glove_line(line, width)?;
+                width = width.or_else(|| Some(coordinates.split(' ').count()));
+                point(name, coordinates)
+            }
+        }
+    })?;
+    announced.map_or(Ok(()), |announced| announced.finish(path))
+}
+
+/// The name and the coordinates of a line of GloVe's format, with as many coordinates as the first line. What
+/// is before them is the name. If it ends in numbers, the line is one with too many coordinates.
+fn glove_line(line: &str, width: Option<usize>) -> std::result::Result<(&str, &str), String> {
+    let line = line.trim_end_matches(' ');
+    let (first, others) = line.split_once(' ').unwrap_or((line, ""));
+    if others.is_empty() {
+        return Err("a word without numbers".to_owned());
+    }
+    let Some(width) = width else { return Ok((first, others)) };
+    let found = others.split(' ').count();
+    let wrong = || Err(format!("{found} numbers after the word; the first has {width}"));
+    if found < width {
+        return wrong();
+    }
+    let extra = found - width;
+    if extra == 0 {
+        return Ok((first, others));
+    }
+    let is_number = |field: &str| field.parse::<f64>().is_ok_and(f64::is_finite);
+    if others.split(' ').take(extra).all(is_number) {
+        return wrong();
+    }
+    let (start, _) = line.match_indices(' ').nth(extra).expect("a space before the coordinates");
+    Ok((&line[..start], &line[start + 1..]))
+}
+
 /// Reads word2vec's text format, plain or gzip. `point` is given the name of each point and its coordinates,
 /// as decimal numbers split by single spaces.
 ///
@@ -21,12 +76,36 @@ pub fn read_text(
     path: &Path,
     mut point: impl FnMut(&str, &str) -> std::result::Result<(), String>,
 ) -> Result<()> {
-    let (mut header, mut read): (Option<[usize; 2]>, _) = (None, 0);
-    table::read_lines(path, |number, line| {
-        let Some([count, width]) = header else {
-            header = Some(parse_header(line)?);
-            return Ok(());
-        };
+    let mut announced = None;
+    table::read_lines(path, |_, line| match &mut announced {
+        Some(announced) => Word2vec::line(announced, line, &mut point),
+        None => {
+            announced = Some(Word2vec::new(parse_header(line)?));
+            Ok(())
+        }
+    })?;
+    announced.map_or(Ok(()), |announced| announced.finish(path))
+}
+
+/// What the first line of word2vec's text format announces, and how many points were read.
+struct Word2vec {
+    count: usize,
+    width: usize,
+    read: usize,
+}
+
+impl Word2vec {
+    fn new([count, width]: [usize; 2]) -> Self {
+        Word2vec { count, width, read: 0 }
+    }
+
+    /// Reads the next line.
+    fn line(
+        &mut self,
+        line: &str,
+        point: &mut impl FnMut(&str, &str) -> std::result::Result<(), String>,
+    ) -> std::result::Result<(), String> {
+        let Word2vec { count, width, read } = *self;
         // Some programs end lines with a space.
         let line = line.trim_end_matches(' ');
         if read == count {
@@ -37,14 +116,18 @@ pub fn read_text(
         if found != width {
             return Err(format!("{found} numbers after the name; the first line announces {width}"));
         }
-        read = number;
+        self.read += 1;
         point(name, coordinates)
-    })?;
-    let [count, _] = header.unwrap_or_default();
-    if read < count {
-        return Err(AppError::content(path, format!("{read} points; the first line announces {count}")));
     }
-    Ok(())
+
+    /// Checks that all points were read.
+    fn finish(&self, path: &Path) -> Result<()> {
+        let Word2vec { count, read, .. } = *self;
+        if read < count {
+            return Err(AppError::content(path, format!("{read} points; the first line announces {count}")));
+        }
+        Ok(())
+    }
 }
 
 /// The numbers of points and of coordinates. None of them is 0.
@@ -54,7 +137,7 @@ fn parse_header(line: &str) -> std::result::Result<[usize; 2], String> {
 }
 
 /// The numbers of points and of coordinates, if a line is the first line of a word2vec file.
-pub fn header(line: &str) -> Option<[usize; 2]> {
+fn header(line: &str) -> Option<[usize; 2]> {
     let (count, width) = line.trim_end().split_once(' ')?;
     match [count.parse(), width.parse()] {
         [Ok(count), Ok(width)] if count > 0 && width > 0 => Some([count, width]),

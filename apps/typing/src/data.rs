@@ -82,12 +82,15 @@ impl Data {
         Ok(Data { words, word_file: sources.words.clone(), characters, types, parts, untyped })
     }
 
-    /// A checksum of everything that the result depends on.
+    /// A checksum of everything that the result depends on: types, the vectors of all words that occur,
+    /// characters, and which mentions are in which part.
     pub fn fingerprint(&self) -> u32 {
         let mut hasher = crc32fast::Hasher::new();
         self.types.fingerprint(&mut hasher);
         hasher.update(&self.words.fingerprint().to_le_bytes());
-        hasher.update(&(self.characters.places() as u64).to_le_bytes());
+        self.words.hash(&mut hasher);
+        self.characters.hash(&mut hasher);
+        self.parts.iter().for_each(|part| hasher.update(&(part.len() as u64).to_le_bytes()));
         for example in self.parts.iter().flatten() {
             let lists = [&example.context, &example.positions, &example.mention, &example.characters];
             for list in lists.into_iter().chain([&example.types]) {
@@ -105,4 +108,41 @@ fn typed(mentions: Mentions) -> (Mentions, usize) {
     let (list, lines): (Vec<_>, Vec<_>) = kept.unzip();
     let left_out = all - list.len();
     (Mentions { list, lines }, left_out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Size, Space};
+
+    const MENTIONS: [&str; 3] = ["0\t\tabab\tzz\tx\n", "1\t\tbaab\tz\tx\n", "2\t\ta\tz\ty\n"];
+
+    /// The checksum for mentions of the three parts, and the last vector of a file of many words.
+    fn fingerprint(parts: [&[&str]; 3], last: f32) -> u32 {
+        let dir = tempfile::tempdir().unwrap();
+        let [train, dev, test, words] = ["train", "dev", "test", "words"].map(|name| dir.path().join(name));
+        for (path, lines) in [&train, &dev, &test].into_iter().zip(parts) {
+            std::fs::write(path, lines.concat()).unwrap();
+        }
+        let many: String = (0..2000).map(|i| format!("w{i} 1\n")).collect();
+        std::fs::write(&words, format!("{many}z {last}\n")).unwrap();
+        let levels = Levels { coarse: 0, fine: 0 };
+        let sources = Sources { train, dev, test: Some(test), words, types: None, levels };
+        Data::read(&sources, &Config::for_crowd(Size::Base, Space::Euclidean)).unwrap().fingerprint()
+    }
+
+    #[test]
+    fn the_checksum_has_parts_vectors_and_characters() {
+        let [a, b, c] = MENTIONS;
+        let whole = fingerprint([&[a, b], &[c], &[c]], 1.0);
+        assert_eq!(whole, fingerprint([&[a, b], &[c], &[c]], 1.0));
+        // A vector behind those of the words' own checksum.
+        assert!(whole != fingerprint([&[a, b], &[c], &[c]], 2.0));
+        // The same mentions in the same order, divided elsewhere.
+        assert!(fingerprint([&[b, b], &[b], &[b]], 1.0) != fingerprint([&[b], &[b, b], &[b]], 1.0));
+        // As many characters, with the same numbers.
+        let other = a.replace("abab", "acac");
+        let other: &[&str] = &[&other];
+        assert!(fingerprint([&[a], &[c], &[c]], 1.0) != fingerprint([other, &[c], &[c]], 1.0));
+    }
 }

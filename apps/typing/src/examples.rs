@@ -46,6 +46,12 @@ impl Characters {
         self.numbers.len() + 1
     }
 
+    /// Adds the list to a checksum.
+    pub(crate) fn hash(&self, hasher: &mut crc32fast::Hasher) {
+        hasher.update(&(self.list.len() as u64).to_le_bytes());
+        hasher.update(self.list.as_bytes());
+    }
+
     fn number(&self, character: char) -> u32 {
         self.numbers.get(&character).copied().unwrap_or(UNKNOWN_CHARACTER)
     }
@@ -88,9 +94,10 @@ pub fn wanted<'a>(mentions: impl IntoIterator<Item = &'a Mention>) -> HashSet<St
 impl Example {
     /// A mention as numbers.
     ///
-    /// Of the words of a mention and of its characters the first ones are read. Its context is the mention
-    /// itself and as many words before and after it as fit: as many on both sides if there are as many, else
-    /// more of the longer side.
+    /// Of a mention the first `mention_words` words and the first `mention_chars` characters are read. Its
+    /// context is its first `context_words` words and, as far as they leave room, words before and after it:
+    /// half of the room for those before it, rounded down, the rest for those after it. What one side does
+    /// not fill goes to the other.
     ///
     /// # Errors
     /// If a type is not in the list.
@@ -198,7 +205,7 @@ mod tests {
             context_words: 5,
             mention_words: 1,
             mention_chars: 2,
-            ..Config::of_paper(Size::Base, Space::Euclidean)
+            ..Config::for_crowd(Size::Base, Space::Euclidean)
         };
         let example = encode(&mention("e a b", "c D", "z a", "y x y"), &config).unwrap();
         // Three words fit beside the mention: one before, two after it.
@@ -223,7 +230,7 @@ mod tests {
 
     #[test]
     fn long_contexts_and_mentions_are_cut() {
-        let config = Config::of_paper(Size::Base, Space::Euclidean);
+        let config = Config::for_crowd(Size::Base, Space::Euclidean);
         let long = "a ".repeat(10_000);
         let example = encode(&mention(&long, "b", &long, "x"), &config).unwrap();
         assert_eq!((example.context.len(), example.context[12]), (25, 2));

@@ -17,17 +17,20 @@ impl Mention {
     /// A mention.
     ///
     /// # Errors
-    /// If the mention has no words.
+    /// If the mention has no words, or the name of a type is empty.
     pub fn new(
         left: Vec<String>,
         words: Vec<String>,
         right: Vec<String>,
         types: Vec<String>,
     ) -> Result<Self, String> {
-        // A token of blanks alone is not a word: it could not be told from padding.
+        // A token of blanks alone is not a word.
         let words: Vec<String> = words.into_iter().filter(|word| !word.trim().is_empty()).collect();
         if words.is_empty() {
             return Err("an empty mention".to_owned());
+        }
+        if types.iter().any(|name| name.trim().is_empty()) {
+            return Err("an empty name of a type".to_owned());
         }
         Ok(Mention { left, words, right, types })
     }

@@ -43,24 +43,24 @@ impl Averages {
     /// The averages of pairs of gold and predicted types. Both are sorted and have no type twice.
     pub fn new<'a>(pairs: impl IntoIterator<Item = (&'a [u32], &'a [u32])>) -> Self {
         let [mut precision, mut recall] = [(0.0, 0.0); 2];
-        let [mut common, mut gold, mut predicted] = [0; 3];
-        for (is, said) in pairs {
-            let right = said.iter().filter(|number| is.binary_search(number).is_ok()).count();
-            for (sum, list) in [(&mut precision, said), (&mut recall, is)] {
+        let [mut common, mut gold_types, mut predicted_types] = [0; 3];
+        for (gold, predicted) in pairs {
+            let right = predicted.iter().filter(|number| gold.binary_search(number).is_ok()).count();
+            for (sum, list) in [(&mut precision, predicted), (&mut recall, gold)] {
                 if !list.is_empty() {
                     sum.0 += right as f64 / list.len() as f64;
                     sum.1 += 1.0;
                 }
             }
             common += right;
-            gold += is.len();
-            predicted += said.len();
+            gold_types += gold.len();
+            predicted_types += predicted.len();
         }
         let ratio = |(a, b): (f64, f64)| if b > 0.0 { a / b } else { 0.0 };
         let share = |count: usize| ratio((common as f64, count as f64));
         Averages {
             by_mention: Score::new(ratio(precision), ratio(recall)),
-            by_type: Score::new(share(predicted), share(gold)),
+            by_type: Score::new(share(predicted_types), share(gold_types)),
         }
     }
 }

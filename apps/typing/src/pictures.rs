@@ -132,7 +132,7 @@ pub fn norms(path: &Path, runs: &[Metrics]) -> Result<()> {
             Space::Euclidean => "Euclidean norm of text vectors",
         },
         values: run.epochs.iter().map(|epoch| epoch.text_norm).collect(),
-        better: f64::min,
+        better: curves::NEITHER,
     });
     curves::plot(path, "mean distance of text vectors from the origin", &series.collect::<Vec<_>>())
 }

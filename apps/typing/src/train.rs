@@ -21,7 +21,7 @@ use crate::examples::Example;
 use crate::loss::TypingLoss;
 use crate::metrics::Figures;
 use crate::model::{Counts, Model};
-use crate::typer::{Description, evaluate};
+use crate::typer::{Description, MODEL, evaluate};
 
 /// The figures of an epoch on the dev mentions. They are kept in this file, for a run that is resumed.
 const EPOCHS: &str = "epochs.json";
@@ -29,13 +29,19 @@ const EPOCHS: &str = "epochs.json";
 /// The result of an epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EpochFigures {
-    /// The mean loss of the training mentions, each computed before its own step; 0 in `epochs.json`.
-    #[serde(default)]
+    /// The mean loss of the training mentions, each computed before its own step.
     pub loss: f64,
     /// The figures on the dev mentions.
     pub dev: Figures,
     /// The mean distance of the dev mentions' text vectors from the origin: appendix H, Figure 6.
     pub text_norm: f64,
+}
+
+/// What `epochs.json` has of an epoch. Its loss is in the checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct DevFigures {
+    dev: Figures,
+    text_norm: f64,
 }
 
 /// `metrics.json`.
@@ -74,8 +80,8 @@ pub struct Metrics {
 /// the result does not depend on the pool's size.
 ///
 /// # Errors
-/// If a setting is wrong, the output cannot be written, the checkpoint belongs to another run, or training
-/// diverges.
+/// If a setting is wrong, the output cannot be written, the checkpoint belongs to another run, `epochs.json`
+/// does not fit it, or training diverges.
 pub fn train(data: &Data, config: &Config, run: &RunOptions) -> Result<Metrics> {
     config.check()?;
     match config.precision {
@@ -131,20 +137,22 @@ impl Training<'_> {
                 loss.compute(model.forward(tape, &Batch::new(&examples)).logits, &examples)
             },
             |model, history| {
-                let found = evaluate(model, dev, &data.types, config.threshold, &mut tape);
-                let f1 = found.figures.total.by_mention.f1;
-                epochs.add(
-                    history,
-                    EpochFigures { loss: 0.0, dev: found.figures, text_norm: found.text_norm },
-                )?;
-                Ok(f1)
+                // A validation that is no number ends the training.
+                let Ok(found) = evaluate(model, dev, &data.types, config.threshold, &mut tape) else {
+                    return Ok(f64::NAN);
+                };
+                epochs.add(history, DevFigures { dev: found.figures, text_norm: found.text_norm })?;
+                Ok(found.figures.total.by_mention.f1)
             },
         )?;
         drop(trainer);
         progress.finish();
-        let test = (!test.is_empty())
-            .then(|| evaluate(&model, test, &data.types, config.threshold, &mut tape).figures);
-        self.finish(model.parts(), &history, epochs.list, test)
+        let epochs = epochs.with_losses(&history)?;
+        let tested = (!test.is_empty())
+            .then(|| evaluate(&model, test, &data.types, config.threshold, &mut tape))
+            .transpose()
+            .map_err(|message| AppError::content(&out.join(MODEL), message))?;
+        self.finish(model.parts(), &history, epochs, tested.map(|found| found.figures))
     }
 
     /// The model before the first step.
@@ -186,12 +194,11 @@ impl Training<'_> {
         &self,
         parameters: [usize; 4],
         history: &History,
-        mut epochs: Vec<EpochFigures>,
+        epochs: Vec<EpochFigures>,
         test: Option<Figures>,
     ) -> Result<Metrics> {
         let Training { data, config, run } = *self;
         let (best_epoch, _) = history.best(Goal::Greatest).expect("at least one epoch");
-        epochs.iter_mut().zip(&history.epochs).for_each(|(epoch, Epoch { loss, .. })| epoch.loss = *loss);
         let metrics = Metrics {
             config: config.clone(),
             mentions: [0, 1, 2].map(|i| data.parts[i].len()),
@@ -235,7 +242,7 @@ impl Metrics {
                 Series {
                     name: "norm of text vectors",
                     values: values(|epoch| epoch.text_norm),
-                    better: f64::min,
+                    better: curves::NEITHER,
                 },
             ],
         )
@@ -256,7 +263,7 @@ fn shown(history: &History, rate: f64) -> Vec<Figure> {
 /// The figures of the epochs so far, in memory and in their file.
 struct Epochs {
     path: std::path::PathBuf,
-    list: Vec<EpochFigures>,
+    list: Vec<DevFigures>,
 }
 
 impl Epochs {
@@ -269,14 +276,31 @@ impl Epochs {
 
     /// Adds an epoch after those of the history. Epochs after the checkpoint of an interrupted run, which are
     /// done again, are replaced.
-    fn add(&mut self, history: &History, epoch: EpochFigures) -> std::result::Result<(), TrainError> {
+    fn add(&mut self, history: &History, epoch: DevFigures) -> std::result::Result<(), TrainError> {
         let done = history.epochs.len();
         if self.list.len() < done {
-            let message = format!("{} epochs, but {done} are done", self.list.len());
-            return Err(AppError::content(&self.path, message).into());
+            return Err(self.wrong(done).into());
         }
         self.list.truncate(done);
         self.list.push(epoch);
         Ok(files::write_json(&self.path, &self.list)?)
+    }
+
+    /// All epochs, with the losses of the history.
+    fn with_losses(self, history: &History) -> Result<Vec<EpochFigures>> {
+        let done = history.epochs.len();
+        if self.list.len() != done {
+            return Err(self.wrong(done));
+        }
+        let epoch = |(DevFigures { dev, text_norm }, &Epoch { loss, .. }): (_, &Epoch)| EpochFigures {
+            loss,
+            dev,
+            text_norm,
+        };
+        Ok(self.list.into_iter().zip(&history.epochs).map(epoch).collect())
+    }
+
+    fn wrong(&self, done: usize) -> AppError {
+        AppError::content(&self.path, format!("{} epochs, but {done} are done", self.list.len()))
     }
 }

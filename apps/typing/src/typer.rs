@@ -23,6 +23,9 @@ use crate::words::Words;
 /// The file of a run that describes its model.
 pub(crate) const DESCRIPTION: &str = "typing.json";
 
+/// The file of a run with the parameters of its model.
+pub(crate) const MODEL: &str = "model.safetensors";
+
 /// Number of mentions that are classified together.
 const TOGETHER: usize = 128;
 
@@ -57,10 +60,11 @@ impl Description {
     /// Reads the description of a run.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If it cannot be read, or a setting is out of its range.
     pub fn read(directory: &Path) -> Result<Self> {
         let path = directory.join(DESCRIPTION);
         let read: Description = metrics::read_json(&path)?;
+        read.config.check().map_err(|error| AppError::content(&path, error.to_string()))?;
         let types = read.types.indexed().map_err(|message| AppError::content(&path, message))?;
         Ok(Description { types, characters: read.characters.indexed(), ..read })
     }
@@ -86,6 +90,8 @@ pub struct Typer<T: Float> {
     pub description: Description,
     words: Words,
     model: Model<T>,
+    /// The file of the parameters.
+    file: PathBuf,
     device: Device,
 }
 
@@ -97,13 +103,16 @@ pub(crate) struct Evaluation {
 
 /// Predicts the types of examples, and compares them with theirs. The probability of a type is the logistic
 /// function of its logit (section 4.5).
+///
+/// # Errors
+/// If a logit is NaN.
 pub(crate) fn evaluate<T: Float>(
     model: &Model<T>,
     examples: &[Example],
     types: &Types,
     threshold: f64,
     tape: &mut Tape<T>,
-) -> Evaluation {
+) -> std::result::Result<Evaluation, String> {
     let mut pairs = Vec::with_capacity(examples.len());
     let mut norms = 0.0;
     let least = logit(threshold);
@@ -114,25 +123,32 @@ pub(crate) fn evaluate<T: Float>(
         norms += output.text.norm().sum().item();
         output.logits.with_data(|logits| {
             for (example, logits) in examples.iter().zip(logits.chunks(types.len())) {
-                pairs.push((example.types.clone(), above(logits, least)));
+                pairs.push((example.types.clone(), above(logits, least)?));
             }
-        });
+            Ok::<_, String>(())
+        })?;
     }
     let text_norm = norms / examples.len().max(1) as f64;
-    Evaluation { figures: Figures::new(types, &pairs), text_norm }
+    Ok(Evaluation { figures: Figures::new(types, &pairs), text_norm })
 }
 
 /// The types whose logit is above `least`. If there is none: the type with the largest logit, a choice of
 /// this project.
-fn above<T: Float>(logits: &[T], least: f64) -> Vec<u32> {
+///
+/// # Errors
+/// If a logit is NaN.
+fn above<T: Float>(logits: &[T], least: f64) -> std::result::Result<Vec<u32>, String> {
+    if logits.iter().any(|x| x.to_f64().is_nan()) {
+        return Err("the model gives a type the logit NaN".to_owned());
+    }
     let found: Vec<u32> = (0..).zip(logits).filter(|(_, x)| x.to_f64() > least).map(|(i, _)| i).collect();
     if !found.is_empty() {
-        return found;
+        return Ok(found);
     }
     // Of equal ones the first.
     let best =
         (0..).zip(logits).reduce(|best, next| if next.1.to_f64() > best.1.to_f64() { next } else { best });
-    best.map(|(i, _)| i).into_iter().collect()
+    Ok(best.map(|(i, _)| i).into_iter().collect())
 }
 
 /// The logit of a probability.
@@ -175,8 +191,9 @@ impl<T: Float> Typer<T> {
         let config = &description.config;
         let points = words.points(config.vectors, config.spaces.encoder, config.word_radius);
         let mut model = Model::new(points, description.counts(), config);
-        load_model(&mut model, &directory.join("model.safetensors"), Some(&description.run))?;
-        Ok(Typer { description, words, model, device: device.clone() })
+        let file = directory.join(MODEL);
+        load_model(&mut model, &file, Some(&description.run))?;
+        Ok(Typer { description, words, model, file, device: device.clone() })
     }
 
     /// A mention as numbers.
@@ -199,30 +216,40 @@ impl<T: Float> Typer<T> {
     }
 
     /// The figures of the model on some mentions, at another threshold if one is given.
-    pub fn evaluate(&self, examples: &[Example], threshold: Option<f64>) -> Figures {
+    ///
+    /// # Errors
+    /// If the model gives NaN.
+    pub fn evaluate(&self, examples: &[Example], threshold: Option<f64>) -> Result<Figures> {
         let Description { config, types, .. } = &self.description;
         let mut tape = Tape::with_device(self.device.clone());
-        evaluate(&self.model, examples, types, threshold.unwrap_or(config.threshold), &mut tape).figures
+        let threshold = threshold.unwrap_or(config.threshold);
+        let found = evaluate(&self.model, examples, types, threshold, &mut tape);
+        Ok(found.map_err(|message| self.wrong(message))?.figures)
+    }
+
+    fn wrong(&self, message: String) -> AppError {
+        AppError::content(&self.file, message)
     }
 
     /// The types of each mention, the most probable first: those above the threshold, or the best one.
     ///
     /// # Errors
-    /// If a mention has a type that is not among those of the model.
-    pub fn predict(
-        &self,
-        mentions: &[Mention],
-        threshold: Option<f64>,
-    ) -> std::result::Result<Vec<Vec<Predicted>>, String> {
+    /// If a mention has a type that is not among those of the model, or the model gives NaN.
+    pub fn predict(&self, mentions: &[Mention], threshold: Option<f64>) -> Result<Vec<Vec<Predicted>>> {
         let Description { config, types, .. } = &self.description;
         let least = logit(threshold.unwrap_or(config.threshold));
         let examples = mentions.iter().map(|mention| self.example(mention));
-        let examples: Vec<Example> = examples.collect::<std::result::Result<_, _>>()?;
+        let examples: Vec<Example> =
+            examples.collect::<std::result::Result<_, _>>().map_err(AppError::usage)?;
         let mut all = Vec::with_capacity(examples.len());
+        let mut wrong = None;
         self.for_batches(&examples, |_, output| {
             output.logits.with_data(|logits| {
                 for logits in logits.chunks(types.len()) {
-                    let mut found = above(logits, least);
+                    let mut found = above(logits, least).unwrap_or_else(|message| {
+                        wrong = Some(message);
+                        Vec::new()
+                    });
                     let x = |number: u32| logits[number as usize].to_f64();
                     found.sort_by(|&a, &b| x(b).total_cmp(&x(a)).then(a.cmp(&b)));
                     let predicted = |number| Predicted {
@@ -233,7 +260,7 @@ impl<T: Float> Typer<T> {
                 }
             });
         });
-        Ok(all)
+        wrong.map_or(Ok(all), |message| Err(self.wrong(message)))
     }
 
     /// Calls `read` with the batches of examples, and what the model makes of them.
@@ -263,11 +290,75 @@ mod tests {
 
     #[test]
     fn the_best_type_is_predicted_where_none_passes() {
-        assert_eq!(above(&[0.5, -1.0, 0.1], logit(0.5)), [0, 2]);
-        assert_eq!(above(&[-2.0_f32, -1.0, -1.0], logit(0.5)), [1]);
-        assert_eq!(above(&[-2.0, -1.0], logit(0.2)), [1]);
-        assert_eq!(above(&[0.5, 2.0], logit(0.75)), [1]);
-        assert_eq!(above(&[0.5, -2.0], logit(0.0)), [0, 1]);
-        assert_eq!(above::<f64>(&[], 0.0), [0_u32; 0]);
+        let above_probability = |logits: &[f64], least| above(logits, logit(least)).unwrap();
+        assert_eq!(above_probability(&[0.5, -1.0, 0.1], 0.5), [0, 2]);
+        assert_eq!(above(&[-2.0_f32, -1.0, -1.0], logit(0.5)).unwrap(), [1]);
+        assert_eq!(above_probability(&[-2.0, -1.0], 0.2), [1]);
+        assert_eq!(above_probability(&[0.5, 2.0], 0.75), [1]);
+        assert_eq!(above_probability(&[0.5, -2.0], 0.0), [0, 1]);
+        assert_eq!(above_probability(&[], 0.5), [0_u32; 0]);
+    }
+
+    /// A model whose words are NaN, with a type, and an example of it.
+    fn broken() -> (Model<f32>, Types, Example) {
+        let mention = Mention { types: vec!["x".to_owned()], ..Mention::default() };
+        let counts = Counts { characters: 1, types: 1 };
+        let config = Config::for_crowd(crate::config::Size::Base, Space::Euclidean);
+        let model = Model::new(Tensor::from_fn([1, 2], |_| f32::NAN), counts, &config);
+        let number = || vec![0];
+        let example = Example {
+            context: number(),
+            positions: number(),
+            mention: number(),
+            characters: number(),
+            types: number(),
+        };
+        (model, Types::of_mentions([&mention]).unwrap(), example)
+    }
+
+    #[test]
+    fn logits_that_are_no_numbers_are_an_error() {
+        assert!(above(&[1.0, f64::NAN], 0.0).is_err());
+        let (model, types, example) = broken();
+        let examples = std::slice::from_ref(&example);
+        let error = evaluate(&model, examples, &types, 0.5, &mut Tape::new()).err().unwrap();
+        assert_eq!(error, "the model gives a type the logit NaN");
+        let mention =
+            Mention::new(Vec::new(), vec!["a".to_owned()], Vec::new(), vec!["x".to_owned()]).unwrap();
+        let description = Description {
+            config: Config::for_crowd(crate::config::Size::Base, Space::Euclidean),
+            types,
+            characters: Characters::of_mentions(&[]),
+            word_file: PathBuf::new(),
+            words: 0,
+            width: 2,
+            run: String::new(),
+        };
+        let (words, file) = (Words::none(2), PathBuf::from("m"));
+        let typer = Typer { description, words, model, file, device: Device::cpu() };
+        let error = typer.predict(&[mention], None).unwrap_err().to_string();
+        assert_eq!(error, "m: the model gives a type the logit NaN");
+        assert!(typer.evaluate(examples, None).is_err());
+    }
+
+    #[test]
+    fn wrong_settings_of_a_model_name_its_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let (_, types, _) = broken();
+        let description = Description {
+            config: Config {
+                word_radius: 2.0,
+                ..Config::for_crowd(crate::config::Size::Base, Space::Euclidean)
+            },
+            types,
+            characters: Characters::of_mentions(&[]),
+            word_file: PathBuf::new(),
+            words: 0,
+            width: 2,
+            run: String::new(),
+        };
+        description.write(dir.path()).unwrap();
+        let error = Description::read(dir.path()).unwrap_err().to_string();
+        assert!(error.ends_with("typing.json: --word-radius 2: at most 1 fits"), "{error}");
     }
 }

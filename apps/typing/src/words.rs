@@ -1,7 +1,6 @@
 //! Word vectors: files of them, and their points in the space of the encoder.
 
 use std::collections::{HashMap, HashSet};
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
@@ -54,10 +53,13 @@ struct Collector<'a> {
     hasher: crc32fast::Hasher,
     kind: VectorKind,
     read: usize,
+    /// The sum of the first vectors of the file that are not 0, and their number: see [`FIRST`].
+    first: (Vec<f64>, usize),
 }
 
-/// So many of a file's words are in its fingerprint, besides their number.
-const FINGERPRINTED: usize = 1000;
+/// So many of a file's words are in its fingerprint, besides their number. The vector of unknown words is
+/// the mean of theirs. Neither depends on which words are wanted.
+const FIRST: usize = 1000;
 
 impl Collector<'_> {
     fn add(
@@ -75,11 +77,6 @@ impl Collector<'_> {
             return Err(format!("{} numbers after the word; the first has {}", row.len(), words.width));
         }
         self.read += 1;
-        let fingerprinted = self.read <= FINGERPRINTED;
-        let wanted = self.wanted.contains(name) && !words.numbers.contains_key(name);
-        if !(fingerprinted || wanted) {
-            return Ok(());
-        }
         let start = words.vectors.len();
         words.vectors.extend(row);
         let row = &words.vectors[start..];
@@ -91,11 +88,19 @@ impl Collector<'_> {
             let norm = square.sqrt();
             return Err(format!("the vector of {name:?} has norm {norm}: not a point of the Poincaré ball"));
         }
-        if fingerprinted {
+        if self.read <= FIRST {
             self.hasher.update(name.as_bytes());
             row.iter().for_each(|x| self.hasher.update(&x.to_le_bytes()));
+            if square > 0.0 {
+                let scale =
+                    if self.kind == VectorKind::Hyperbolic { log0_factor(square.sqrt()) } else { 1.0 };
+                let (sum, count) = &mut self.first;
+                sum.resize(row.len(), 0.0);
+                sum.iter_mut().zip(row).for_each(|(sum, &x)| *sum += scale * f64::from(x));
+                *count += 1;
+            }
         }
-        if wanted {
+        if self.wanted.contains(name) && !words.numbers.contains_key(name) {
             words.numbers.insert(name.to_owned(), (start / words.width) as u32);
         } else {
             words.vectors.truncate(start);
@@ -114,9 +119,18 @@ impl Collector<'_> {
             return Err(AppError::content(path, "no word vectors"));
         }
         self.hasher.update(&(self.read as u64).to_le_bytes());
+        self.fill_unknown();
         self.words.fingerprint = self.hasher.finalize();
-        self.words.fill_unknown(self.kind);
         Ok(self.words)
+    }
+
+    /// The vector of unknown words: the mean of the file's [`FIRST`] ones that are not 0, of points in the
+    /// ball of their logarithms. A choice of this project; the paper is silent.
+    fn fill_unknown(&mut self) {
+        let (mut mean, count) = std::mem::take(&mut self.first);
+        mean.iter_mut().for_each(|x| *x /= count as f64);
+        let scale = if self.kind == VectorKind::Hyperbolic { exp0_factor(norm(&mean), 1.0) } else { 1.0 };
+        self.words.vectors.iter_mut().zip(&mean).for_each(|(x, mean)| *x = (scale * mean) as f32);
     }
 }
 
@@ -129,17 +143,18 @@ impl Words {
     /// | `*.npy` | the same, with `words.txt` beside it |
     /// | `*.bin` | word2vec, binary |
     /// | any other whose first line is two numbers | word2vec, text |
-    /// | any other | GloVe: a word and numbers a line, split by single spaces |
+    /// | any other | GloVe: a word and numbers a line, split by single spaces; a word may have spaces |
     ///
-    /// Files may be packed with gzip, but not those of NumPy. Of a word that occurs twice the first vector
-    /// counts.
+    /// Files may be packed with gzip or be pipes, but not those of NumPy. Of a word that occurs twice the
+    /// first vector counts.
     ///
     /// # Errors
-    /// If a file cannot be read or is not in its format, the vectors have mixed widths, or one is not finite
-    /// or, of hyperbolic ones, not in the ball. The error names the line.
+    /// If a file cannot be read or is not in its format, the vectors have mixed widths, or any, wanted or
+    /// not, is not finite or, of hyperbolic ones, not in the ball. The error names the line.
     pub fn read(path: &Path, kind: VectorKind, wanted: &HashSet<String>) -> Result<Self> {
         let words = Words { numbers: HashMap::new(), vectors: Vec::new(), width: 0, fingerprint: 0 };
-        let mut words = Collector { wanted, words, hasher: crc32fast::Hasher::new(), kind, read: 0 };
+        let (hasher, first) = (crc32fast::Hasher::new(), Default::default());
+        let mut words = Collector { wanted, words, hasher, kind, read: 0, first };
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let name = name.strip_suffix(".gz").unwrap_or(&name);
         if path.is_dir() {
@@ -150,17 +165,8 @@ impl Words {
             word_vectors::read_binary(path, |name, row| {
                 words.add(name, row.iter().map(|&x| f32::from_le_bytes(x)))
             })?;
-        } else if first_line_is_header(path)? {
-            word_vectors::read_text(path, |name, fields| words.add_text(name, fields))?;
         } else {
-            table::read_lines(path, |_, line| {
-                let line = line.trim_end_matches(' ');
-                let (name, fields) = line.split_once(' ').unwrap_or((line, ""));
-                if fields.is_empty() {
-                    return Err("a word without numbers".to_owned());
-                }
-                words.add_text(name, fields)
-            })?;
+            word_vectors::read_any_text(path, |name, fields| words.add_text(name, fields))?;
         }
         words.finish(path)
     }
@@ -168,23 +174,6 @@ impl Words {
     /// No words, but vectors of this dimension.
     pub(crate) fn none(width: usize) -> Self {
         Words { numbers: HashMap::new(), vectors: vec![0.0; width], width, fingerprint: 0 }
-    }
-
-    /// The vector of unknown words: the mean of those that are not 0, of points in the ball of their
-    /// logarithms. A choice of this project; the paper is silent.
-    fn fill_unknown(&mut self, kind: VectorKind) {
-        let (mut mean, mut count) = (vec![0.0; self.width], 0.0_f64);
-        for row in self.vectors.chunks(self.width).skip(1) {
-            let row: Vec<f64> = row.iter().map(|&x| f64::from(x)).collect();
-            if row.iter().any(|&x| x != 0.0) {
-                let scale = if kind == VectorKind::Hyperbolic { log0_factor(&row) } else { 1.0 };
-                mean.iter_mut().zip(&row).for_each(|(mean, x)| *mean += scale * x);
-                count += 1.0;
-            }
-        }
-        mean.iter_mut().for_each(|x| *x /= count.max(1.0));
-        let scale = if kind == VectorKind::Hyperbolic { exp0_factor(&mean, 1.0) } else { 1.0 };
-        self.vectors[..self.width].iter_mut().zip(&mean).for_each(|(x, mean)| *x = (scale * mean) as f32);
     }
 
     /// The number of a token: that of the first of its [forms] that has a vector, else [`UNKNOWN`].
@@ -213,6 +202,11 @@ impl Words {
         self.fingerprint
     }
 
+    /// Adds the vectors of all words that were wanted to a checksum.
+    pub(crate) fn hash(&self, hasher: &mut crc32fast::Hasher) {
+        self.vectors.iter().for_each(|x| hasher.update(&x.to_le_bytes()));
+    }
+
     /// The points of all words in the space of the encoder, `[words + 1, width]`. Vectors of the space stay
     /// as they are. Points of the ball become log₀ of them for a Euclidean encoder (López & Strube 2020,
     /// section 5.3). Plain vectors become `r tanh(‖v‖/r) v/‖v‖` for a hyperbolic one: exp₀ in a
@@ -222,8 +216,8 @@ impl Words {
         for row in self.vectors.chunks(self.width) {
             let row: Vec<f64> = row.iter().map(|&x| f64::from(x)).collect();
             let scale = match (kind, space) {
-                (VectorKind::Euclidean, Space::Hyperbolic) => exp0_factor(&row, radius),
-                (VectorKind::Hyperbolic, Space::Euclidean) => log0_factor(&row),
+                (VectorKind::Euclidean, Space::Hyperbolic) => exp0_factor(norm(&row), radius),
+                (VectorKind::Hyperbolic, Space::Euclidean) => log0_factor(norm(&row)),
                 _ => 1.0,
             };
             points.extend(row.iter().map(|x| T::nearest(scale * x)));
@@ -232,28 +226,18 @@ impl Words {
     }
 }
 
-/// `exp₀ v = factor · v` in a ball of this radius.
-fn exp0_factor(v: &[f64], radius: f64) -> f64 {
-    let norm = v.iter().map(|x| x * x).sum::<f64>().sqrt();
+fn norm(v: &[f64]) -> f64 {
+    v.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
+/// `exp₀ v = factor · v` in a ball of this radius, for a v of this norm.
+fn exp0_factor(norm: f64, radius: f64) -> f64 {
     if norm > 0.0 { radius * (norm / radius).tanh() / norm } else { 1.0 }
 }
 
-/// `log₀ x = factor · x` in the ball of radius 1.
-fn log0_factor(x: &[f64]) -> f64 {
-    let norm = x.iter().map(|x| x * x).sum::<f64>().sqrt();
+/// `log₀ x = factor · x` in the ball of radius 1, for an x of this norm.
+fn log0_factor(norm: f64) -> f64 {
     if norm > 0.0 { norm.atanh() / norm } else { 1.0 }
-}
-
-/// Whether the first line of a text file, plain or gzip, is that of word2vec.
-fn first_line_is_header(path: &Path) -> Result<bool> {
-    // Of a plain file its beginning will do. The content of a packed one is read twice.
-    let mut start = [0; 64];
-    let mut file = std::fs::File::open(path).map_err(AppError::io(path))?;
-    let read = file.read(&mut start).map_err(AppError::io(path))?;
-    let packed = start.starts_with(&[0x1f, 0x8b]);
-    let content = if packed { table::content(path)? } else { start[..read].to_vec() };
-    let line = content.split(|&b| b == b'\n').next().unwrap_or_default();
-    Ok(std::str::from_utf8(line).is_ok_and(|line| word_vectors::header(line).is_some()))
 }
 
 /// The array of a directory: `vectors.npy`, else the largest file `*.npy`, which has the widest vectors.
@@ -309,6 +293,10 @@ mod tests {
         words.map_err(|error| error.to_string().rsplit_once(name).unwrap().1.to_owned())
     }
 
+    fn row(words: &Words, name: &str) -> Vec<f32> {
+        words.vectors[words.width * words.numbers[name] as usize..][..words.width].to_vec()
+    }
+
     fn gzip(bytes: &[u8]) -> Vec<u8> {
         let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         gzip.write_all(bytes).unwrap();
@@ -338,8 +326,50 @@ mod tests {
         let read = Words::read(dir.path(), VectorKind::Euclidean, &wanted(&["a", "b", "("])).unwrap();
         assert_eq!(read, plain);
         assert_eq!((plain.len(), plain.width()), (3, 2));
-        // The mean of the two vectors that are not 0.
-        assert_eq!(plain.vectors[..2], [0.0, 0.125]);
+        // The mean of the three vectors that are not 0.
+        assert_eq!(plain.vectors[..2], [1.0 / 3.0, 1.25 / 3.0]);
+    }
+
+    /// Whatever is wanted, unknown words have the mean of the file's first vectors.
+    #[test]
+    fn the_vector_of_unknown_words_is_one_of_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("e.txt");
+        let rows = (0..FIRST).map(|i| format!("w{i} 0.{} 0\n", i % 2)).collect::<String>() + "z 0 0.5\n";
+        std::fs::write(&path, rows).unwrap();
+        for kind in [VectorKind::Euclidean, VectorKind::Hyperbolic] {
+            let unknown = |words: &[&str]| {
+                let read = Words::read(&path, kind, &wanted(words)).unwrap();
+                (read.vectors[..2].to_vec(), read.len())
+            };
+            let (vector, count) = unknown(&[]);
+            assert_eq!(count, 0);
+            assert!((vector[0] - 0.1).abs() < 1e-7 && vector[1] == 0.0, "{vector:?}");
+            assert_eq!(unknown(&["z", "w1"]), (vector, 2));
+        }
+    }
+
+    /// A pipe can be read only once.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn pipes_are_read() {
+        use std::os::fd::AsRawFd;
+        for text in ["a 0.5 0.25\nb 1 2\n", "2 2\na 0.5 0.25\nb 1 2\n"] {
+            let (reader, mut writer) = std::io::pipe().unwrap();
+            writer.write_all(text.as_bytes()).unwrap();
+            drop(writer);
+            let path = PathBuf::from(format!("/proc/self/fd/{}", reader.as_raw_fd()));
+            let words = Words::read(&path, VectorKind::Euclidean, &wanted(&["a"])).unwrap();
+            assert_eq!((words.len(), row(&words, "a")), (1, vec![0.5, 0.25]));
+        }
+    }
+
+    #[test]
+    fn words_may_have_spaces() {
+        let text = b"a 0.5 0.25\n. . . 1 1\nat a@b.c 2 2\nb 3 4\n";
+        let words = read_bytes("e.txt", text, VectorKind::Euclidean).unwrap();
+        assert_eq!((words.len(), row(&words, "b")), (2, vec![3.0, 4.0]));
+        assert_eq!(words.vectors[..2], [6.5 / 4.0, 7.25 / 4.0]);
     }
 
     #[test]
@@ -371,6 +401,10 @@ mod tests {
         assert_eq!(error(b"a 1 2\nb 1 x\n"), ":2: \"x\" is not a number");
         assert_eq!(error(b"a\n"), ":1: a word without numbers");
         assert_eq!(error(b"a 1 nan\n"), ":1: the vector of \"a\" is not finite");
+        assert_eq!(error(b"a 1 2\nb 1 2 3\n"), ":2: 3 numbers after the word; the first has 2");
+        // The same of a word that is not wanted, behind those of the fingerprint.
+        let many = "a 1\n".repeat(FIRST) + "c inf\n";
+        assert_eq!(error(many.as_bytes()), ":1001: the vector of \"c\" is not finite");
         assert_eq!(error(b""), ":1: a word without numbers");
         let outside = read_bytes("e.txt", b"a 0.6 0.8\n", VectorKind::Hyperbolic).unwrap_err();
         assert!(outside.starts_with(":1: the vector of \"a\" has norm 1"), "{outside}");

@@ -138,7 +138,7 @@ mod tests {
     /// With absolute positions and without c it is the layer of the library, which has tests of its own.
     #[test]
     fn pooling_of_places_is_the_layers_attention_pooling() {
-        let config = Config::of_paper(Size::Base, Space::Hyperbolic);
+        let config = Config::for_crowd(Size::Base, Space::Hyperbolic);
         let ball = super::super::space::ball();
         let rng = &mut rng::stream(3, "test", 0);
         let mut pooling = Pooling::<PoincareBall, f64>::new(ball, 3, 4, &config, rng);
@@ -169,7 +169,7 @@ mod tests {
     fn weights_by_sigmoid_need_no_sum_of_one() {
         for space in [Space::Euclidean, Space::Hyperbolic] {
             let weights = AttentionWeights::Sigmoid;
-            let config = Config { attention_weights: weights, ..Config::of_paper(Size::Base, space) };
+            let config = Config { attention_weights: weights, ..Config::for_crowd(Size::Base, space) };
             let rng = &mut rng::stream(3, "test", 0);
             let tape = Tape::<f64>::new();
             let x = tape.constant(&Tensor::from_fn([1, 3, 2], |i| [0.3, -0.4][i % 2]));

@@ -64,24 +64,26 @@ impl<T: Float> Model<T> {
         let width = words.width();
         let spaces = &config.spaces;
         macro_rules! part {
-            ($space:expr, $at:ident => $new:expr) => {
+            ($space:expr, $manifold:ident => $new:expr) => {
                 match $space {
                     Space::Euclidean => {
-                        let $at = Euclidean;
+                        let $manifold = Euclidean;
                         Part::Euclidean($new)
                     }
                     Space::Hyperbolic => {
-                        let $at = ball();
+                        let $manifold = ball();
                         Part::Hyperbolic($new)
                     }
                 }
             };
         }
         Model {
-            encoder: part!(spaces.encoder, at => Encoder::new(at, width, counts.characters, config, rng)),
-            attention: part!(spaces.attention, at => Summaries::new(at, config, rng)),
-            concatenation: part!(spaces.concatenation, at => Joining::new(at, config, rng)),
-            mlr: part!(spaces.mlr, at => Classifier::new(at, counts.types, config, rng)),
+            encoder: part!(spaces.encoder, manifold => {
+                Encoder::new(manifold, width, counts.characters, config, rng)
+            }),
+            attention: part!(spaces.attention, manifold => Summaries::new(manifold, config, rng)),
+            concatenation: part!(spaces.concatenation, manifold => Joining::new(manifold, config, rng)),
+            mlr: part!(spaces.mlr, manifold => Classifier::new(manifold, counts.types, config, rng)),
             words,
         }
     }

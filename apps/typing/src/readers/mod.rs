@@ -8,7 +8,7 @@
 //!
 //! [Plain text](plain) has a reader of its own, for predictions.
 //!
-//! All of them may be packed with gzip. Blank lines are skipped.
+//! All of them may be packed with gzip. Blank lines and a byte order mark at the start are skipped.
 
 pub mod ontonotes;
 pub mod plain;
@@ -35,8 +35,8 @@ pub struct Mentions {
 /// Reads a file of mentions in any of the formats. Mentions without types are kept.
 ///
 /// # Errors
-/// If the file cannot be read or has no mentions, a line is not in its format, or a mention is empty. The
-/// error names the line.
+/// If the file cannot be read or has no mentions, a line is not in its format, or a mention or a type is
+/// empty. The error names the line.
 pub fn read(path: &Path) -> Result<Mentions> {
     let mut mentions = Mentions::default();
     let mut json = None;
@@ -119,6 +119,9 @@ mod tests {
         assert_eq!(second("{}"), ":2: the entry \"left_context_token\" must be a list of texts");
         let emptied = good.replace("Jan Vermeer", " ");
         assert_eq!(second(&emptied), ":2: an empty mention");
+        assert_eq!(second(&good.replace("artist", "")), ":2: an empty name of a type");
+        let labels = r#"{"tokens": ["A"], "mentions": [{"start": 0, "end": 1, "labels": [" "]}]}"#;
+        assert_eq!(second(labels), ":2: an empty name of a type");
         assert_eq!(
             second(&good.replace("\"Jan Vermeer\"", "3")),
             ":2: the entry \"mention_span\" must be a text"
@@ -130,6 +133,13 @@ mod tests {
         );
         assert_eq!(read_text("1\ta\t \tc\tperson\n").unwrap_err(), ":1: an empty mention");
         assert_eq!(read_text("\n").unwrap_err(), ": no mentions");
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_skipped() {
+        for text in [ULTRA_FINE.replace('\n', " "), "7\ta\tb\tc\tperson".to_owned()] {
+            assert_eq!(read_text(&format!("\u{feff}{text}")).unwrap(), read_text(&text).unwrap());
+        }
     }
 
     #[test]

@@ -55,6 +55,8 @@ mod tests {
         std::fs::write(&path, "Yesterday,\tDr. Who's friend\tleft.\n\n\tHe\t\n").unwrap();
         let mentions = read(&path).unwrap();
         assert_eq!(mentions.lines, [1, 3]);
+        std::fs::write(&path, "\u{feff}Yesterday,\tDr. Who's friend\tleft.\n\n\tHe\t\n").unwrap();
+        assert_eq!(read(&path).unwrap(), mentions);
         assert_eq!(mentions.list[0].left, ["Yesterday", ","]);
         assert_eq!(mentions.list[0].words, ["Dr.", "Who", "'s", "friend"]);
         assert_eq!(mentions.list[0].right, ["left", "."]);

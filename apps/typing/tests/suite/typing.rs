@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use cotangent_apps_typing::config::{Loss, Space};
+use cotangent_apps_typing::config::{Loss, Regression, Space};
+use cotangent_apps_typing::metrics::Figures;
 use cotangent_apps_typing::train::Metrics;
 
 use crate::common::{App, Dir, bytes};
@@ -122,6 +123,36 @@ fn a_made_set_is_learned_evaluated_and_predicted() {
     }
 }
 
+/// An unknown word has the same vector whatever else is in a file.
+#[test]
+fn a_mention_is_read_alone_as_among_others() {
+    let made = Made::new();
+    let text = std::fs::read_to_string(&made.mentions).unwrap();
+    let half: Vec<&str> = text.lines().step_by(2).collect();
+    let half = made.dir.write("half.tsv", half.join("\n").replace("lives", "dwells").replace("acme", "zzz"));
+    let out = made.dir.path("out");
+    let mut arguments = made.arguments(&LONG);
+    let at = arguments.iter().position(|argument| *argument == "--test").unwrap();
+    arguments[at + 1] = &half;
+    TYPING.succeeds(&[&arguments[..], &["--out", &out]].concat());
+    let test = metrics(&out).test.unwrap();
+    let printed = TYPING.succeeds(&["evaluate", &half, "--model", &out, "--json"]);
+    let found: Figures = serde_json::from_str(printed.lines().next().unwrap()).unwrap();
+    assert_eq!(found, test);
+    let lines = ["anna lives in\tzzz\tfor zzz", "zzz\tzzz\tzzz", "\tboris\tworks for acme"];
+    let predicted = |name: &str, lines: &[&str]| -> Vec<f64> {
+        let file = made.dir.write(name, lines.join("\n"));
+        let printed =
+            TYPING.succeeds(&["predict", &file, "--model", &out, "--json", "--threshold", "0.0001"]);
+        let numbers = printed.split("\"probability\":").skip(1);
+        numbers.map(|rest| rest.split('}').next().unwrap().parse().unwrap()).collect()
+    };
+    let together = predicted("all.tsv", &lines);
+    let alone: Vec<f64> = lines.iter().flat_map(|&line| predicted("one.tsv", &[line])).collect();
+    assert!(together.len() == alone.len() && together.len() > 6, "{together:?} {alone:?}");
+    assert!(together.iter().zip(&alone).all(|(a, b)| (a - b).abs() < 1e-5), "{together:?} {alone:?}");
+}
+
 #[test]
 fn the_result_has_the_same_bits_for_any_number_of_threads() {
     let made = Made::new();
@@ -149,14 +180,14 @@ fn every_option_of_the_model_trains() {
         &["--concatenation", "euclidean"],
         &["--mlr", "euclidean"],
         &["--mlr", "euclidean", "--regression", "usual", "--precision", "f64"],
-        &["--regression", "unidirectional", "--reduction", "mean"],
+        &["--regression", "unidirectional", "--reduction", "sum"],
         &["--attention-weights", "sigmoid", "--attention-offset", "--loss", "plain"],
         &["--dim", "5", "--lr-floor", "0.1", "--mention-words", "1", "--context-words", "3"],
         &["--vectors", "hyperbolic", "--words", &ball],
         &["--vectors", "hyperbolic", "--words", &ball, "--space", "euclidean"],
     ];
     for (i, more) in runs.into_iter().enumerate() {
-        // Of an option that is given twice the parser takes none: the words replace those of the set.
+        // An option that is given twice is an error: the words replace those of the set.
         let mut arguments = made.arguments(&SHORT);
         if more.contains(&"--words") {
             let at = arguments.iter().position(|argument| *argument == "--words").unwrap();
@@ -190,6 +221,25 @@ fn an_interrupted_run_resumes_bit_for_bit() {
     assert_eq!((whole.epochs, whole.test), (parts.epochs, parts.test));
 }
 
+/// A finished run has nothing to do but to read its epochs.
+#[test]
+fn a_finished_run_needs_its_epochs() {
+    let made = Made::new();
+    let out = made.train("run", &SHORT);
+    let resume = [&made.arguments(&SHORT)[..], &["--resume", "--out", &out]].concat();
+    let whole = metrics(&out);
+    TYPING.succeeds(&resume);
+    assert_eq!(metrics(&out).epochs, whole.epochs);
+    let path = Path::new(&out).join("epochs.json");
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(!text.contains("loss"), "{text}");
+    let epochs: Vec<serde_json::Value> = serde_json::from_str(&text).unwrap();
+    std::fs::write(&path, serde_json::to_string(&epochs[..1]).unwrap()).unwrap();
+    assert!(TYPING.fails(&resume).ends_with("epochs.json: 1 epochs, but 2 are done"));
+    std::fs::remove_file(&path).unwrap();
+    assert!(TYPING.fails(&resume).ends_with("epochs.json: 0 epochs, but 2 are done"));
+}
+
 #[test]
 fn a_run_with_other_settings_is_not_resumed() {
     let made = Made::new();
@@ -213,16 +263,45 @@ fn a_run_with_other_settings_is_not_resumed() {
 fn seeds_and_tables_are_trained_by_one_command() {
     let made = Made::new();
     let out = made.train("seeds", &[&SHORT[..], &["--seeds", "2", "--quiet"]].concat());
-    let seeds = String::from_utf8(bytes(&out, "seeds.json")).unwrap();
-    assert!(seeds.contains("test ultra-fine macro F1") && seeds.contains("\"best_seed\": 4"), "{seeds}");
+    let seeds: serde_json::Value = serde_json::from_slice(&bytes(&out, "seeds.json")).unwrap();
+    let f1 = |seed: u64| metrics(&format!("{out}/seed-{seed}")).dev.total.by_mention.f1;
+    let best = if f1(43) > f1(42) { 43 } else { 42 };
+    let figures = seeds["figures"].as_array().unwrap();
+    assert!(figures.iter().any(|figure| figure["figure"] == "test ultra-fine macro F1"), "{seeds}");
+    assert!(figures.iter().all(|figure| figure["best_seed"] == best), "{seeds}");
     // The sizes of the paper, on a set so small that they train at once.
     let table = made.dir.path("table");
     let all = ["--epochs", "1", "--cycles", "1", "--table", "ablations", "--seeds", "2"];
     let printed = TYPING.succeeds(&[&made.data()[..], &all, &["--out", &table]].concat());
-    assert!(printed.contains("paper, Table 5: EU MLR: 69.2/67.1, 40.8/38.0, 17.3/15.8"), "{printed}");
+    // The paper has no figures for twelve types.
+    assert!(!printed.contains("paper, ") && !printed.contains("Table "), "{printed}");
     let last: Vec<&str> = printed.lines().filter(|line| line.starts_with("euclidean-mlr  ")).collect();
     assert!(last.len() == 1 && last[0].contains("dev") && last[0].contains(" ± "), "{printed}");
     assert!(metrics(&format!("{table}/euclidean-mlr/seed-43")).config.spaces.mlr == Space::Euclidean);
+    // The usual form is that of the models whose MLR is Euclidean.
+    let usual = made.dir.path("usual");
+    let all = ["--epochs", "1", "--cycles", "1", "--table", "ablations", "--regression", "usual"];
+    TYPING.succeeds(&[&made.data()[..], &all, &["--out", &usual]].concat());
+    for (name, regression) in [("hyperbolic-base", Regression::Points), ("euclidean-mlr", Regression::Usual)]
+    {
+        assert_eq!(metrics(&format!("{usual}/{name}")).config.regression, regression);
+    }
+}
+
+/// With as many types as Ultra-Fine has, the paper's figures are printed.
+#[test]
+fn the_figures_of_the_paper_are_beside_ours() {
+    let made = Made::new();
+    let types = std::fs::read_to_string(&made.types).unwrap();
+    let more: String = (12..10_331).map(|i| format!("t{i}\tultra-fine\n")).collect();
+    std::fs::write(&made.types, types + &more).unwrap();
+    let out = made.dir.path("out");
+    let more = ["--epochs", "1", "--cycles", "1", "--mlr", "euclidean", "--out", &out];
+    let printed = TYPING.succeeds(&[&made.data()[..], &more].concat());
+    let row = "Table 5, Poincaré GloVe: EU MLR: macro/micro F1 on test 69.2/67.1, 40.8/38.0, 17.3/15.8";
+    assert!(printed.contains(row), "{printed}");
+    assert!(printed.contains("Table 1: 1.8 million parameters; the MLR alone has 2.07"), "{printed}");
+    assert!(printed.contains("dev: 12 mentions, exact: "), "{printed}");
 }
 
 #[test]
@@ -246,7 +325,17 @@ fn analyses_of_a_model_are_listed_and_drawn() {
         let picture = made.dir.path("attention.svg");
         TYPING.succeeds(&["attention", &made.mentions, "--model", model, "--out", &picture]);
         let svg = std::fs::read_to_string(&picture).unwrap();
-        assert!(svg.contains("queries and keys, 8-dimensional"), "{svg}");
+        assert!(svg.contains("queries and keys, 8-dimensional") && !svg.contains("nodes"), "{svg}");
+        for command in [&["hyperplanes"][..], &["attention", &made.mentions]] {
+            let error = TYPING.fails(&[command, &["--model", model, "--threads", "0"]].concat());
+            assert_eq!(error, "--threads 0: at least 1 is needed");
+        }
+        for option in ["--threads", "--words"] {
+            let error = TYPING.fails(&["nearest", "city", "--model", model, option, "2"]);
+            assert!(error.starts_with(&format!("unexpected argument '{option}'")), "{error}");
+        }
+        let error = TYPING.fails(&["hyperplanes", "--model", model, "--words", &made.words]);
+        assert!(error.starts_with("--words: "), "{error}");
     }
     let picture = made.dir.path("norms.svg");
     TYPING.succeeds(&["norms", &plane, &flat, "--out", &picture]);
@@ -315,6 +404,8 @@ fn bad_files_are_refused_with_their_line() {
         fails("--types", &file("f.txt", "person\nperson\n"))
             .contains("f.txt:2: the type \"person\" occurs twice")
     );
+    let unnamed = file("j.json", &json.replace("person", ""));
+    assert!(fails("--train", &unnamed).ends_with("j.json:1: an empty name of a type"));
     assert!(fails("--train", &file("g.tsv", "")).ends_with("g.tsv: no mentions"));
     assert!(fails("--train", &made.dir.path("none")).contains("none: No such file"));
     assert!(fails("--words", &file("h.bin", "2 x\n")).contains("h.bin:1: the first line of a word2vec file"));
@@ -339,6 +430,8 @@ fn wrong_options_are_named() {
     assert!(fails(&["--lr=-1"]).starts_with("--lr -1"));
     assert!(fails(&["--word-radius", "2"]).starts_with("--word-radius 2"));
     assert!(fails(&["--regression", "usual"]).starts_with("--regression usual"));
+    let table = [&made.data()[..], &["--table", "spaces", "--batch", "0", "--out", &out]].concat();
+    assert!(TYPING.fails(&table).starts_with("--batch 0: at least 1"));
     let error = fails(&["--table", "spaces"]);
     assert!(error.contains("cannot be used with") && error.contains("--table"), "{error}");
     assert!(TYPING.fails(&[]).starts_with("a command is needed: train"));

@@ -36,11 +36,11 @@ pub(crate) fn evaluate(args: &Evaluate) -> Result<()> {
             if examples.len() < all {
                 say!("left out: {} mentions without types", all - examples.len());
             }
-            Ok(typer.evaluate(&examples, args.threshold))
+            typer.evaluate(&examples, args.threshold)
         })
     })?;
     print::event("result", &figures);
-    say!("{} mentions, all types of {:.2} % right; in %:", figures.mentions, 100.0 * figures.accuracy);
+    say!("{} mentions, exact: {:.2} %; in %:", figures.mentions, 100.0 * figures.accuracy);
     figures.table().iter().for_each(|line| say!("{line}"));
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use cotangent::prelude::Float;
+use cotangent::prelude::{Device, Float};
 use cotangent_apps_common::device::DeviceOption;
 use cotangent_apps_common::error::Result;
 use cotangent_apps_common::precision::Precision;
@@ -29,15 +29,34 @@ macro_rules! in_precision {
 }
 pub(crate) use in_precision;
 
-/// Which model a command is about, and how it is run.
+/// Which model a command is about.
 #[derive(Args)]
-pub(crate) struct ModelOptions {
+pub(crate) struct ModelOption {
     /// Directory of a trained model, as `typing train` wrote it.
     #[arg(long, default_value = "runs/typing", help_heading = "Data")]
-    pub(crate) model: PathBuf,
+    model: PathBuf,
+}
+
+impl ModelOption {
+    /// The precision of the model.
+    pub(crate) fn precision(&self) -> Result<Precision> {
+        Ok(Description::read(&self.model)?.config.precision)
+    }
+
+    /// The model without words.
+    pub(crate) fn read_without_words<T: Float>(&self) -> Result<Typer<T>> {
+        Typer::read_without_words(&self.model, &Device::cpu())
+    }
+}
+
+/// Which model a command runs on mentions, and how.
+#[derive(Args)]
+pub(crate) struct ModelOptions {
+    #[command(flatten)]
+    pub(crate) model: ModelOption,
     /// File of word vectors [default: that of the training].
     #[arg(long, help_heading = "Data")]
-    words: Option<PathBuf>,
+    pub(crate) words: Option<PathBuf>,
     #[command(flatten)]
     threads: ThreadsOption,
     #[command(flatten)]
@@ -47,7 +66,7 @@ pub(crate) struct ModelOptions {
 impl ModelOptions {
     /// The precision of the model.
     pub(crate) fn precision(&self) -> Result<Precision> {
-        Ok(Description::read(&self.model)?.config.precision)
+        self.model.precision()
     }
 
     /// The threads to run in.
@@ -57,12 +76,7 @@ impl ModelOptions {
 
     /// The model with the words of some mentions.
     pub(crate) fn read<T: Float>(&self, mentions: &Mentions) -> Result<Typer<T>> {
-        Typer::read(&self.model, self.words.as_deref(), &mentions.list, &self.device.choose()?)
-    }
-
-    /// The model without words.
-    pub(crate) fn read_without_words<T: Float>(&self) -> Result<Typer<T>> {
-        Typer::read_without_words(&self.model, &self.device.choose()?)
+        Typer::read(&self.model.model, self.words.as_deref(), &mentions.list, &self.device.choose()?)
     }
 
     /// The model, and the mentions of a file as it reads them.

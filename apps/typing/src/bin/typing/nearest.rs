@@ -5,7 +5,7 @@ use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::{options, print, say};
 use cotangent_apps_typing::nearest::nearest;
 
-use crate::inputs::{ModelOptions, in_precision};
+use crate::inputs::{ModelOption, in_precision};
 
 #[derive(Args)]
 pub(crate) struct NearestTypes {
@@ -15,7 +15,7 @@ pub(crate) struct NearestTypes {
     #[arg(long, default_value_t = 5, help_heading = "Data")]
     count: usize,
     #[command(flatten)]
-    model: ModelOptions,
+    model: ModelOption,
 }
 
 /// Lists the nearest types.

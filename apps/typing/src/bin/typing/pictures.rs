@@ -48,25 +48,34 @@ pub(crate) struct Norms {
 
 /// Draws hyperplanes.
 pub(crate) fn hyperplanes(args: &Hyperplanes) -> Result<()> {
-    in_precision!(args.model.precision()?, T => {
-        let (typer, examples) = match &args.data {
-            Some(path) => args.model.read_with_examples::<T>(path)?,
-            None => (args.model.read_without_words()?, Vec::new()),
-        };
-        let number = |name: &String| typer.description.types.number(name).map_err(AppError::usage);
-        let shown: Vec<u32> = args.types.iter().map(number).collect::<Result<_>>()?;
-        pictures::hyperplanes(&args.out, &typer, &examples, &shown)?;
-    });
+    if args.data.is_none() && args.model.words.is_some() {
+        return Err(AppError::usage("--words: they are those of the mentions of --data"));
+    }
+    let precision = args.model.precision()?;
+    args.model.threads()?.run(|| {
+        in_precision!(precision, T => {
+            let (typer, examples) = match &args.data {
+                Some(path) => args.model.read_with_examples::<T>(path)?,
+                None => (args.model.model.read_without_words()?, Vec::new()),
+            };
+            let number = |name: &String| typer.description.types.number(name).map_err(AppError::usage);
+            let shown: Vec<u32> = args.types.iter().map(number).collect::<Result<_>>()?;
+            pictures::hyperplanes(&args.out, &typer, &examples, &shown)
+        })
+    })?;
     say!("written to {}", args.out.display());
     Ok(())
 }
 
 /// Draws queries and keys.
 pub(crate) fn attention(args: &Attention) -> Result<()> {
-    in_precision!(args.model.precision()?, T => {
-        let (typer, examples) = args.model.read_with_examples::<T>(&args.data)?;
-        pictures::queries_and_keys(&args.out, &typer, &examples)?;
-    });
+    let precision = args.model.precision()?;
+    args.model.threads()?.run(|| {
+        in_precision!(precision, T => {
+            let (typer, examples) = args.model.read_with_examples::<T>(&args.data)?;
+            pictures::queries_and_keys(&args.out, &typer, &examples)
+        })
+    })?;
     say!("written to {}", args.out.display());
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use cotangent_apps_common::error::{AppError, Result};
+use cotangent_apps_common::error::Result;
 use cotangent_apps_common::{options, print, say};
 use cotangent_apps_typing::readers::plain;
 use cotangent_apps_typing::typer::Predicted;
@@ -42,7 +42,7 @@ pub(crate) fn predict(args: &Predict) -> Result<()> {
     args.model.threads()?.run(|| {
         in_precision!(precision, T => {
             let typer = args.model.read::<T>(&mentions)?;
-            let predicted = typer.predict(&mentions.list, args.threshold).map_err(AppError::usage)?;
+            let predicted = typer.predict(&mentions.list, args.threshold)?;
             for (mention, types) in mentions.list.iter().zip(&predicted) {
                 print::event("result", &Typed { mention: mention.text(), types });
                 if !print::style().json {

@@ -43,29 +43,29 @@ impl Table {
             ],
         }
     }
+
+    /// The name and the settings of each model; all that the table does not decide is as in `config`.
+    pub(crate) fn configs(self, config: &Config) -> Vec<(&'static str, Config)> {
+        let of_model = |(name, size, spaces): (&'static str, Size, Spaces)| {
+            let Config { mention_dim, char_dim, context_dim, dim, .. } =
+                Config::for_crowd(size, Space::Hyperbolic);
+            // The usual form is one of Euclidean logits alone.
+            let regression = match (config.regression, spaces.mlr) {
+                (Regression::Usual, Space::Hyperbolic) => Regression::Points,
+                (regression, _) => regression,
+            };
+            let size = Some(size);
+            let own = Config { size, spaces, mention_dim, char_dim, context_dim, dim, ..config.clone() };
+            (name, Config { regression, ..own })
+        };
+        self.models().into_iter().map(of_model).collect()
+    }
 }
 
 /// Trains the models of a table, all else as `config` says, and prints it.
 pub(crate) fn train(args: &Train, table: Table, data: &Data, config: &Config, device: &Device) -> Result<()> {
     let mut lines = Vec::new();
-    for (name, size, spaces) in table.models() {
-        let Config { mention_dim, char_dim, context_dim, dim, .. } =
-            Config::of_paper(size, Space::Hyperbolic);
-        // The usual form is one of Euclidean logits alone.
-        let regression = match (config.regression, spaces.mlr) {
-            (Regression::Usual, Space::Hyperbolic) => Regression::Points,
-            (regression, _) => regression,
-        };
-        let config = Config {
-            size: Some(size),
-            spaces,
-            mention_dim,
-            char_dim,
-            context_dim,
-            dim,
-            regression,
-            ..config.clone()
-        };
+    for (name, config) in table.configs(config) {
         say!("{name}");
         let results = args.runs(data, &config, &args.out.join(name), device)?;
         let runs: Vec<&Metrics> = results.iter().map(|(_, metrics)| metrics).collect();
@@ -73,7 +73,7 @@ pub(crate) fn train(args: &Train, table: Table, data: &Data, config: &Config, de
         if runs.iter().all(|metrics| metrics.test.is_some()) {
             lines.push(format!("{:<24} test {}", "", means(&runs, |metrics| metrics.test)));
         }
-        let rows = published(&config).into_iter();
+        let rows = published(&config, data.types.len()).into_iter();
         lines.extend(rows.map(|row| format!("{:<24} {}", "", paper(row.what, &row.f1))));
     }
     say!("macro/micro F1 in %: coarse, fine, ultra-fine; means over the seeds with 95 % intervals");
