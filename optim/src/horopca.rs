@@ -112,7 +112,7 @@ impl HoroPcaFit {
             }
         };
         let found = (0..self.starts.max(1)).map(|i| lbfgs(&mut problem, start(i), STOPPING));
-        let best = found.reduce(|best, other| if other.cost < best.cost { other } else { best });
+        let best = found.reduce(|best, other| if best.cost <= other.cost { best } else { other });
         best.expect("there is a start").point
     }
 }

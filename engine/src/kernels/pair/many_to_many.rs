@@ -69,7 +69,7 @@ impl<T: Storage> ManyToMany<T> {
     /// derivatives of the loss by these. Then writes the gradients of both sides.
     ///
     /// # Panics
-    /// If there are no right rows, or the formula takes another count of numbers.
+    /// If there are no right rows, rows are of another width, or the formula takes another count of numbers.
     pub fn gradients(
         &mut self,
         [left, right]: [&PairSide<T>; 2],
@@ -126,8 +126,11 @@ impl<T> Default for PairSide<T> {
 impl<T: Storage> PairSide<T> {
     /// Sets gradients to zeros. Returns the number of rows.
     fn prepare(&self, gradients: &mut PairSide<T>, width: usize, numbers: usize) -> usize {
+        assert!(
+            width > 0 && self.rows.len().is_multiple_of(width),
+            "rows of {width} coordinates, at least one, are needed"
+        );
         let rows = self.rows.len() / width;
-        assert!(self.rows.len() == rows * width, "rows of {width} coordinates are needed");
         assert!(
             self.numbers.len() == numbers && self.numbers.iter().all(|numbers| numbers.len() == rows),
             "{numbers} numbers of each row are needed"

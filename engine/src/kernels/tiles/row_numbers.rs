@@ -84,11 +84,15 @@ impl<T: Storage> RowNumbers<T> {
     /// times the gradient of its number.
     ///
     /// # Panics
-    /// If there is not a weight for each row, or rows are of another width.
+    /// If there are not as many vectors and results as the formula takes, or not a weight for each row, or
+    /// rows are of another width.
     pub fn gradients(&mut self, vectors: &[&Tiles], weights: &[f64], out: &mut [&mut Tiles]) {
         let rows = self.rows(vectors);
         assert!(weights.len() == rows && self.numbers.len() == rows, "a weight for each row is needed");
-        assert!(out.len() == vectors.len() && out.iter().all(|out| out.width == self.width));
+        assert!(
+            out.len() == vectors.len() && out.iter().all(|out| out.width == self.width),
+            "a result of the formula's width is needed for each vector"
+        );
         let operands = operands(vectors);
         let (step, width, tiles) = (&self.step, self.width, vectors[0].tiles());
         let job = Job { step, vectors: &operands[..vectors.len()], width, tiles, reverse: true };
@@ -102,13 +106,12 @@ impl<T: Storage> RowNumbers<T> {
 
     /// The number of rows, which is checked.
     fn rows(&self, vectors: &[&Tiles]) -> usize {
-        let first = vectors[0];
+        let rows = vectors.first().map_or(0, |first| first.rows);
         assert!(
-            vectors.len() == self.inputs
-                && vectors.iter().all(|v| v.rows == first.rows && v.width == self.width),
+            vectors.len() == self.inputs && vectors.iter().all(|v| v.rows == rows && v.width == self.width),
             "as many rows of the formula's width are needed everywhere"
         );
-        first.rows
+        rows
     }
 }
 

@@ -205,7 +205,7 @@ impl<'t, T: Float> Curved<Var<'t, T>> {
     /// cancel, are then computed by themselves.
     ///
     /// # Panics
-    /// If the shapes do not fit.
+    /// If the shapes do not fit, or there are more than 2³² logits.
     #[track_caller]
     pub fn logits(&self, x: Var<'t, T>, p: Var<'t, T>, a: Var<'t, T>) -> Var<'t, T> {
         let tape = x.tape();
@@ -220,6 +220,7 @@ impl<'t, T: Float> Curved<Var<'t, T>> {
             return logits;
         }
         let (shape, classes) = (logits.shape(), p.shape()[0]);
+        assert!(u32::try_from(shape.len()).is_ok(), "logits of shape {shape}: more than 2³² of them");
         let rows: Vec<u32> = pairs.iter().map(|&(i, _)| i).collect();
         let columns: Vec<u32> = pairs.iter().map(|&(_, j)| j).collect();
         let points = x.reshape([shape.rows().len(), p.shape().width()]);

@@ -66,15 +66,16 @@ impl RowFormula<3, 4, 7, 1> for Logit {
 }
 
 row_formula! {
-    /// What the logits of a class with point p and normal a are a product with: `n = m_p a − 2κ⟨p, a⟩ p`. In
-    /// the numerator of [`Logit`], `m_p ⟨d, a⟩ + κ‖d‖² ⟨p, a⟩ = ⟨x, n⟩ − (2 − m_x) ⟨p, a⟩`.
+    /// Of a class with point p and normal a, what points are multiplied with: `n = m_p a −
+    /// 2κ⟨p, a⟩ p`. The numerator of [`Logit`] is `m_p ⟨d, a⟩ + κ‖d‖² ⟨p, a⟩ =
+    /// ⟨x, n⟩ − (2 − m_x) ⟨p, a⟩`.
     pub LogitNormal = "stereographic.logit_normal": vector [Input(0), Input(1)], domain Free;
     mp = Margin(0), pa = Dot(0, 1), kappa = Param(0) => [S::constant(-2.0) * kappa * pa, mp]
 }
 
-/// The logits of all pairs of a point x and a class, from `⟨x, n⟩`: the sum of [`Logit`] multiplied out, see
-/// [`LogitNormal`]. The number of a left row is λ_x, those of a right row are λ_p, ⟨p, a⟩ and ‖a‖², the
-/// parameter is κ. Where x is near p, the terms cancel.
+/// The logits of all pairs of a point x and a class, from `⟨x, n⟩`: those of [`Logit`], multiplied out
+/// as [`LogitNormal`] says. The number of a left row is λ_x, those of a right row are λ_p, ⟨p, a⟩
+/// and ‖a‖², the parameter is κ. Where x is near p, the terms cancel.
 #[derive(Clone, Copy, Debug)]
 pub struct Logits;
 
