@@ -1,37 +1,75 @@
 //! Distances from the first nodes of a batch to negative samples that all its pairs share: a product of
 //! matrices and a formula of pairs, in place of a distance for every candidate of every pair.
 
-use cotangent::engine::Pairs;
 use cotangent::engine::compiled::{Compiled, Pair};
 use cotangent::engine::formulas::EuclideanDistance;
-use cotangent::layers::score::{self, Score};
+use cotangent::engine::{PairFormula, Pairs};
+use cotangent::layers::score;
 use cotangent::prelude::*;
 use cotangent_apps_common::geometry::{Factor, Model};
 
 use crate::graph::Neighbours;
 
+/// The formula of all distances between some points of a space and some others.
+pub(crate) struct AllPairs {
+    pub(crate) formula: &'static Compiled<Pair>,
+    pub(crate) params: Vec<f64>,
+    /// The formula gives this times the distance.
+    pub(crate) sign: f64,
+    /// It takes points, in the coordinates of the ball if the space is hyperbolic, times this.
+    pub(crate) scale: f64,
+    /// Whether it takes a number of each point: half of the factor λ of the unit ball.
+    pub(crate) takes_lambda: bool,
+}
+
+impl AllPairs {
+    /// `None` on the sphere, which has no such formula.
+    pub(crate) fn new(space: Factor) -> Option<Self> {
+        match space.model {
+            Model::Sphere => None,
+            Model::Euclidean => Some(AllPairs {
+                formula: EuclideanDistance::compiled(),
+                params: Vec::new(),
+                sign: 1.0,
+                scale: 1.0,
+                takes_lambda: false,
+            }),
+            // The score is that of the unit ball, of which the ball of curvature κ is 1/√−κ times as
+            // large.
+            Model::Poincare | Model::Lorentz | Model::HalfSpace => {
+                let scale = (-space.kappa).sqrt();
+                Some(AllPairs {
+                    formula: <score::Distance as PairFormula<1, 1, 2>>::compiled(),
+                    params: vec![scale.recip(), 0.0],
+                    sign: -1.0,
+                    scale,
+                    takes_lambda: true,
+                })
+            }
+        }
+    }
+}
+
+/// The ball whose factor λ the formula takes.
+pub(crate) fn unit_ball() -> PoincareBall {
+    PoincareBall::new(-1.0)
+}
+
 /// Distances from each of the rows x, `[n, width]`, to each of y, `[m, width]`, in a space form: `[n, m]`.
-/// `None` on the sphere, which has no formula of pairs.
+/// `None` on the sphere: see [`AllPairs`].
 pub(crate) fn distances<'t, T: Float>(space: Factor, [x, y]: [Var<'t, T>; 2]) -> Option<Var<'t, T>> {
+    let AllPairs { formula, params, sign, scale, takes_lambda } = AllPairs::new(space)?;
     let tape = x.tape();
-    let constant = |value: f64| tape.constant(&Tensor::new([], vec![T::nearest(value)]));
-    let Factor { model, kappa, .. } = space;
-    let in_ball: fn(f64, &Var<'t, T>) -> Var<'t, T> = match model {
-        Model::Euclidean => return Some(tape.pairs(EuclideanDistance, [x, y], [], [], []).scores()),
-        Model::Sphere => return None,
-        Model::Poincare => |_, x| *x,
-        Model::Lorentz => |kappa, x| Isometric::<PoincareBall>::convert(&Lorentz::new(kappa), x),
-        Model::HalfSpace => |kappa, x| Isometric::<PoincareBall>::convert(&HalfSpace::new(kappa), x),
+    let in_ball = |x: Var<'t, T>| match space.model {
+        Model::Lorentz => Isometric::<PoincareBall>::convert(&Lorentz::new(space.kappa), &x),
+        Model::HalfSpace => Isometric::<PoincareBall>::convert(&HalfSpace::new(space.kappa), &x),
+        Model::Poincare | Model::Euclidean | Model::Sphere => x,
     };
-    // The score is that of the unit ball, of which the ball of curvature κ is 1/√−κ times as large.
-    let radius = (-kappa).sqrt().recip();
-    let ball = PoincareBall::new(-1.0);
-    let rows = [x, y].map(|x| in_ball(kappa, &x) * radius.recip());
-    let numbers = rows.map(|x| 0.5 * ball.lambda(&x));
-    let formula: &'static Compiled<Pair> = Score::<T>::formula(&score::Distance);
-    let scores =
-        Pairs::compiled(formula, rows, [&numbers[..1], &numbers[1..]], &[constant(radius), constant(0.0)]);
-    Some(-scores.scores())
+    let rows = [x, y].map(|x| in_ball(x) * scale);
+    let numbers = rows.map(|x| 0.5 * unit_ball().lambda(&x));
+    let numbers = if takes_lambda { [&numbers[..1], &numbers[1..]] } else { [&[][..], &[]] };
+    let params: Vec<Var<'t, T>> = params.into_iter().map(|value| tape.scalar(value)).collect();
+    Some(Pairs::compiled(formula, rows, numbers, &params).scores() * sign)
 }
 
 /// 1 where a negative is a neighbour of the head, or the head, else 0: `[heads, negatives]`.

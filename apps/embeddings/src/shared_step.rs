@@ -2,56 +2,35 @@
 
 use std::cell::Cell;
 
-use cotangent::engine::compiled::{Compiled, Pair};
-use cotangent::engine::formulas::EuclideanDistance;
-use cotangent::engine::{ManyToMany, PairFormula, PairSide, RowNumbers, RowProgram, StraightLine, Tiles};
-use cotangent::layers::{loss, score};
+use cotangent::engine::{ManyToMany, PairSide, RowNumbers, RowProgram, StraightLine, Tiles};
+use cotangent::layers::loss;
 use cotangent::prelude::*;
 use cotangent_apps_common::geometry::{Factor, Model};
 
 use crate::fused::Formulas;
 use crate::negatives::Sampler;
 use crate::positions::Positions;
+use crate::shared_negatives::{AllPairs, unit_ball};
 
 /// The formulas of a space: those of a pair's distance and of a step, and that of all distances between heads
 /// and negatives.
 pub(crate) struct SharedFormulas {
     formulas: Formulas,
-    all_pairs: &'static Compiled<Pair>,
-    params: Vec<f64>,
-    /// The formula of all pairs gives this times the distance.
-    sign: f64,
-    /// It takes points times this.
-    scale: f64,
-    /// λ: it takes λ/2 of each point.
-    number: Option<StraightLine>,
+    all_pairs: AllPairs,
+    /// λ, if the formula of all pairs takes half of it.
+    lambda: Option<StraightLine>,
 }
 
 impl SharedFormulas {
     /// `None` where the formula of all pairs is in other coordinates than the points.
     pub(crate) fn new(space: Factor, formulas: Formulas, width: usize) -> Option<Self> {
-        let Factor { model, kappa, .. } = space;
-        match model {
-            Model::Euclidean => Some(SharedFormulas {
-                formulas,
-                all_pairs: EuclideanDistance::compiled(),
-                params: Vec::new(),
-                sign: 1.0,
-                scale: 1.0,
-                number: None,
-            }),
-            // The score is that of the unit ball, of which the ball of curvature κ is 1/√−κ times as
-            // large.
-            Model::Poincare => Some(SharedFormulas {
-                formulas,
-                all_pairs: <score::Distance as PairFormula<1, 1, 2>>::compiled(),
-                params: vec![(-kappa).sqrt().recip(), 0.0],
-                sign: -1.0,
-                scale: (-kappa).sqrt(),
-                number: Some(StraightLine::number(width, |[x]| PoincareBall::new(-1.0).lambda(x))?),
-            }),
-            Model::Lorentz | Model::HalfSpace | Model::Sphere => None,
+        if !matches!(space.model, Model::Poincare | Model::Euclidean) {
+            return None;
         }
+        let lambda = StraightLine::number(width, |[x]| unit_ball().lambda(x))?;
+        let all_pairs = AllPairs::new(space)?;
+        let lambda = all_pairs.takes_lambda.then_some(lambda);
+        Some(SharedFormulas { formulas, all_pairs, lambda })
     }
 }
 
@@ -61,7 +40,7 @@ pub(crate) struct SharedStep<T: Float> {
     sign: f64,
     scale: f64,
     distance: RowNumbers<T>,
-    number: Option<RowNumbers<T>>,
+    lambda: Option<RowNumbers<T>>,
     all_pairs: ManyToMany<T>,
     program: RowProgram<T>,
     positions: Positions,
@@ -77,14 +56,18 @@ pub(crate) struct SharedStep<T: Float> {
     /// The heads and the negatives as the formula of all pairs takes them, and their gradients.
     sides: [PairSide<T>; 2],
     of_sides: [PairSide<T>; 2],
-    /// The points of both, in the order of the nodes, and the gradients of their numbers.
-    numbered: Tiles,
-    of_numbered: Tiles,
+    /// The points of both, in the order of the nodes, and the gradients of their λ.
+    both: Tiles,
+    of_lambda: Tiles,
     weights: Vec<f64>,
+    /// The distances of a pair's candidates, and the derivatives of its loss by these.
+    distances: Vec<T>,
+    slopes: Vec<T>,
     /// The nodes without repetition: their points, and the sums of their gradients.
     moved: Tiles,
     gradients: Tiles,
     sums: Vec<f64>,
+    row: Vec<f64>,
     /// For each of the batch's nodes, its number among those without repetition.
     places: Vec<usize>,
 }
@@ -97,11 +80,11 @@ impl<T: Float> SharedStep<T> {
         let tiles = || Tiles::new(width);
         SharedStep {
             width,
-            sign: formulas.sign,
-            scale: formulas.scale,
+            sign: formulas.all_pairs.sign,
+            scale: formulas.all_pairs.scale,
             distance: RowNumbers::new(formulas.formulas.distance()),
-            number: formulas.number.clone().map(RowNumbers::new),
-            all_pairs: ManyToMany::new(formulas.all_pairs, &formulas.params),
+            lambda: formulas.lambda.clone().map(RowNumbers::new),
+            all_pairs: ManyToMany::new(formulas.all_pairs.formula, &formulas.all_pairs.params),
             program: formulas.formulas.program(),
             positions: Positions::new(1),
             nodes: Vec::new(),
@@ -111,12 +94,15 @@ impl<T: Float> SharedStep<T> {
             of_ends: [tiles(), tiles()],
             sides: [PairSide::default(), PairSide::default()],
             of_sides: [PairSide::default(), PairSide::default()],
-            numbered: tiles(),
-            of_numbered: tiles(),
+            both: tiles(),
+            of_lambda: tiles(),
             weights: Vec::new(),
+            distances: Vec::new(),
+            slopes: Vec::new(),
             moved: tiles(),
             gradients: tiles(),
             sums: Vec::new(),
+            row: Vec::new(),
             places: Vec::new(),
         }
     }
@@ -219,12 +205,12 @@ impl<T: Float> SharedStep<T> {
             side.rows.clear();
             side.rows.extend(points.iter().map(|x| T::nearest(x.to_f64() * self.scale)));
         }
-        if let Some(number) = &mut self.number {
-            self.numbered.clear();
+        if let Some(lambda) = &mut self.lambda {
+            self.both.clear();
             for side in [&*right, &*left] {
-                side.rows.chunks_exact(width).for_each(|row| self.numbered.push(row));
+                side.rows.chunks_exact(width).for_each(|row| self.both.push(row));
             }
-            let numbers = number.numbers(&[&self.numbered]).split_at(negatives);
+            let numbers = lambda.numbers(&[&self.both]).split_at(negatives);
             for (side, numbers) in [(right, numbers.0), (left, numbers.1)] {
                 side.numbers.resize_with(1, Vec::new);
                 side.numbers[0].clear();
@@ -234,42 +220,45 @@ impl<T: Float> SharedStep<T> {
         let [u, v] = &self.ends;
         let positives = self.distance.numbers(&[u, v]);
         self.weights.resize(pairs.len(), 0.0);
+        self.distances.resize(1 + negatives, T::zero());
+        self.slopes.resize(1 + negatives, T::zero());
         let (weights, positions, next) = (&mut self.weights, &self.positions, &self.next);
+        let (distances, of_distances) = (&mut self.distances, &mut self.slopes);
         let (nodes, sign, mut total) = (&self.nodes, T::nearest(self.sign), 0.0);
         let [left, right] = &self.sides;
         self.all_pairs.gradients([left, right], width, &mut self.of_sides, |i, scores, slopes| {
-            slopes.iter_mut().zip(scores).for_each(|(slope, score)| *slope = *score * sign);
+            distances[0] = T::nearest(positives[i]);
+            distances[1..].iter_mut().zip(scores).for_each(|(distance, score)| *distance = *score * sign);
             // Neighbours of the head, and the head itself, do not count.
             let head = nodes[heads.start + i];
             for &node in sampler.neighbours.of(head).iter().chain([&head]) {
                 let mut column = positions.find(node).unwrap_or(END);
                 while column != END {
-                    slopes[column] = T::nearest(f64::INFINITY);
+                    distances[1 + column] = T::nearest(f64::INFINITY);
                     column = next[column];
                 }
             }
             let factor = sampler.factor::<T>(pairs[i]);
-            let [loss, slope] = loss::ranking_in_place(positives[i], slopes);
-            total += factor * loss;
-            weights[i] = factor * slope;
-            let sign = T::nearest(factor * self.sign);
-            slopes.iter_mut().for_each(|slope| *slope = *slope * sign);
+            total += factor * loss::ranking_with_gradient(distances, of_distances);
+            weights[i] = factor * of_distances[0].to_f64();
+            let factor = T::nearest(factor) * sign;
+            slopes.iter_mut().zip(&of_distances[1..]).for_each(|(slope, x)| *slope = *x * factor);
         });
         let [of_heads, of_seconds] = &mut self.of_ends;
         self.distance.gradients(&[u, v], weights, &mut [of_heads, of_seconds]);
-        if let Some(number) = &mut self.number {
+        if let Some(lambda) = &mut self.lambda {
             let [left, right] = &self.of_sides;
             let slopes = right.numbers[0].iter().chain(&left.numbers[0]);
             self.weights.clear();
             self.weights.extend(slopes.map(|x| 0.5 * x.to_f64()));
-            number.gradients(&[&self.numbered], &self.weights, &mut [&mut self.of_numbered]);
+            lambda.gradients(&[&self.both], &self.weights, &mut [&mut self.of_lambda]);
         }
         total
     }
 
     /// Adds up the gradients of each node. The nodes are then without repetition.
     fn add_up(&mut self, pairs: usize, negatives: usize) {
-        let SharedStep { width, scale, nodes, sums, places, positions, .. } = self;
+        let SharedStep { width, scale, nodes, sums, row, places, positions, .. } = self;
         let width = *width;
         places.clear();
         self.moved.clear();
@@ -287,7 +276,7 @@ impl<T: Float> SharedStep<T> {
         nodes.truncate(self.moved.len());
         sums.clear();
         sums.resize(nodes.len() * width, 0.0);
-        let mut row = std::mem::take(&mut self.weights);
+        row.clear();
         row.resize(width, 0.0);
         let mut add = |place: usize, row: &[f64]| {
             sums[place * width..][..width].iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
@@ -295,21 +284,20 @@ impl<T: Float> SharedStep<T> {
         let [of_heads, of_negatives] = &self.of_sides;
         let sides = of_negatives.rows.chunks_exact(width).chain(of_heads.rows.chunks_exact(width));
         for (j, of_side) in sides.enumerate() {
-            if self.number.is_some() {
-                self.of_numbered.read(j, &mut row);
+            if self.lambda.is_some() {
+                self.of_lambda.read(j, row);
             } else {
                 row.fill(0.0);
             }
             row.iter_mut().zip(of_side).for_each(|(x, y)| *x = *scale * (*x + y.to_f64()));
-            add(places[j], &row);
+            add(places[j], row);
         }
         for (end, of_end) in self.of_ends.iter().enumerate() {
             for i in 0..pairs {
-                of_end.read(i, &mut row);
-                add(places[negatives + end * pairs + i], &row);
+                of_end.read(i, row);
+                add(places[negatives + end * pairs + i], row);
             }
         }
-        self.weights = row;
         self.gradients.clear();
         self.sums.chunks_exact(width).for_each(|sum| self.gradients.push(sum));
     }

@@ -23,3 +23,16 @@ pub struct StraightLine {
     pub(crate) width: usize,
     pub(crate) steps: Vec<Step>,
 }
+
+impl StraightLine {
+    /// Its only step.
+    ///
+    /// # Panics
+    /// If the program is not one number formula of its vectors, in their order.
+    pub(crate) fn into_number(self) -> Step {
+        let inputs = self.inputs;
+        let one = <[Step; 1]>::try_from(self.steps).ok().map(|[step]| step);
+        let is_number = |step: &Step| !step.plan.vector && step.vectors.iter().copied().eq(0..inputs);
+        one.filter(is_number).expect("a program of one number formula of its vectors, in their order")
+    }
+}

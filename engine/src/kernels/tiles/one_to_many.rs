@@ -51,17 +51,10 @@ impl<T: Storage> OneToMany<T> {
     /// # Panics
     /// If the program is not one number formula of two vectors.
     pub fn new(number: StraightLine) -> Self {
-        let StraightLine { inputs, width, steps } = number;
-        let Ok([step]) = <[Step; 1]>::try_from(steps) else {
-            panic!("a program of one number formula is needed");
-        };
-        assert!(
-            inputs == 2 && step.vectors[..] == [0, 1] && !step.plan.vector,
-            "a number formula of two vectors, in their order, is needed"
-        );
+        assert_eq!(number.inputs, 2, "a number formula of two vectors is needed");
         OneToMany {
-            step,
-            width,
+            width: number.width,
+            step: number.into_number(),
             survey: Survey::default(),
             one: Vec::new(),
             numbers: Vec::new(),

@@ -48,18 +48,10 @@ impl<T: Storage> RowNumbers<T> {
     /// # Panics
     /// If the program is not one number formula of its vectors, in their order.
     pub fn new(number: StraightLine) -> Self {
-        let StraightLine { inputs, width, steps } = number;
-        let Ok([step]) = <[Step; 1]>::try_from(steps) else {
-            panic!("a program of one number formula is needed");
-        };
-        assert!(
-            step.vectors.iter().copied().eq(0..inputs) && !step.plan.vector,
-            "a number formula of all vectors, in their order, is needed"
-        );
         RowNumbers {
-            step,
-            inputs,
-            width,
+            inputs: number.inputs,
+            width: number.width,
+            step: number.into_number(),
             survey: Survey::default(),
             numbers: Vec::new(),
             element: PhantomData,
