@@ -4,7 +4,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`command_line`] | what every command line has: `--quiet`, `--json`, `--generate` |
-//! | [`options`], [`device`], [`precision`], [`threads`] | options of several applications |
+//! | [`options`], [`device`], [`precision`], [`space`], [`threads`] | options of several applications |
 //! | [`error`] | errors as one line |
 //! | [`mod@print`] | lines of output, which the reader may close |
 //! | [`progress`] | progress: a bar, plain lines or JSON |
@@ -41,6 +41,7 @@ pub mod precision;
 pub mod print;
 pub mod progress;
 pub mod seeds;
+pub mod space;
 pub mod table;
 pub mod threads;
 pub mod word_vectors;

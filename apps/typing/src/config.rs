@@ -4,19 +4,10 @@ use clap::ValueEnum;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::options;
 use cotangent_apps_common::precision::Precision;
+pub use cotangent_apps_common::space::Space;
 use serde::{Deserialize, Serialize};
 
 use crate::words::VectorKind;
-
-/// The geometry of a part of the model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Space {
-    /// Euclidean space.
-    Euclidean,
-    /// The Poincaré ball of curvature −1.
-    Hyperbolic,
-}
 
 /// The sizes of the paper: López & Strube 2020, Table 8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]

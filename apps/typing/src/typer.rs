@@ -287,6 +287,7 @@ impl<T: Float> Typer<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Size;
 
     #[test]
     fn the_best_type_is_predicted_where_none_passes() {
@@ -299,12 +300,28 @@ mod tests {
         assert_eq!(above_probability(&[], 0.5), [0_u32; 0]);
     }
 
+    fn config() -> Config {
+        Config::for_crowd(Size::Base, Space::Euclidean)
+    }
+
+    /// A model of these types without characters and words.
+    fn description(config: Config, types: Types) -> Description {
+        Description {
+            config,
+            types,
+            characters: Characters::of_mentions(&[]),
+            word_file: PathBuf::new(),
+            words: 0,
+            width: 2,
+            run: String::new(),
+        }
+    }
+
     /// A model whose words are NaN, with a type, and an example of it.
     fn broken() -> (Model<f32>, Types, Example) {
         let mention = Mention { types: vec!["x".to_owned()], ..Mention::default() };
         let counts = Counts { characters: 1, types: 1 };
-        let config = Config::for_crowd(crate::config::Size::Base, Space::Euclidean);
-        let model = Model::new(Tensor::from_fn([1, 2], |_| f32::NAN), counts, &config);
+        let model = Model::new(Tensor::from_fn([1, 2], |_| f32::NAN), counts, &config());
         let number = || vec![0];
         let example = Example {
             context: number(),
@@ -325,15 +342,7 @@ mod tests {
         assert_eq!(error, "the model gives a type the logit NaN");
         let mention =
             Mention::new(Vec::new(), vec!["a".to_owned()], Vec::new(), vec!["x".to_owned()]).unwrap();
-        let description = Description {
-            config: Config::for_crowd(crate::config::Size::Base, Space::Euclidean),
-            types,
-            characters: Characters::of_mentions(&[]),
-            word_file: PathBuf::new(),
-            words: 0,
-            width: 2,
-            run: String::new(),
-        };
+        let description = description(config(), types);
         let (words, file) = (Words::none(2), PathBuf::from("m"));
         let typer = Typer { description, words, model, file, device: Device::cpu() };
         let error = typer.predict(&[mention], None).unwrap_err().to_string();
@@ -345,18 +354,7 @@ mod tests {
     fn wrong_settings_of_a_model_name_its_file() {
         let dir = tempfile::tempdir().unwrap();
         let (_, types, _) = broken();
-        let description = Description {
-            config: Config {
-                word_radius: 2.0,
-                ..Config::for_crowd(crate::config::Size::Base, Space::Euclidean)
-            },
-            types,
-            characters: Characters::of_mentions(&[]),
-            word_file: PathBuf::new(),
-            words: 0,
-            width: 2,
-            run: String::new(),
-        };
+        let description = description(Config { word_radius: 2.0, ..config() }, types);
         description.write(dir.path()).unwrap();
         let error = Description::read(dir.path()).unwrap_err().to_string();
         assert!(error.ends_with("typing.json: --word-radius 2: at most 1 fits"), "{error}");

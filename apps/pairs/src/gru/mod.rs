@@ -15,6 +15,7 @@ use cotangent_apps_common::options::{self, RunOptions};
 use cotangent_apps_common::output;
 use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::progress::{Figure, Progress};
+pub use cotangent_apps_common::space::Space;
 use serde::{Deserialize, Serialize};
 
 use crate::sentence_pairs::{Pair, SentencePairs};
@@ -31,16 +32,6 @@ pub enum Encoder {
     Rnn,
     /// A gated recurrent unit.
     Gru,
-}
-
-/// The geometry of a part of the model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Space {
-    /// Euclidean space.
-    Euclidean,
-    /// The Poincaré ball.
-    Hyperbolic,
 }
 
 /// The nonlinearity φ of recurrent and feed-forward layers.

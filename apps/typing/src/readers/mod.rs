@@ -38,14 +38,24 @@ pub struct Mentions {
 /// If the file cannot be read or has no mentions, a line is not in its format, or a mention or a type is
 /// empty. The error names the line.
 pub fn read(path: &Path) -> Result<Mentions> {
-    let mut mentions = Mentions::default();
     let mut json = None;
+    read_lines(path, |line| {
+        let json = *json.get_or_insert_with(|| line.trim_start().starts_with('{'));
+        if json { of_json(line) } else { Ok(vec![tabular::parse(line)?]) }
+    })
+}
+
+/// Reads a file with `parse`, which is given every line that is not blank.
+fn read_lines(
+    path: &Path,
+    mut parse: impl FnMut(&str) -> std::result::Result<Vec<Mention>, String>,
+) -> Result<Mentions> {
+    let mut mentions = Mentions::default();
     table::read_lines(path, |number, line| {
         if line.trim().is_empty() {
             return Ok(());
         }
-        let json = *json.get_or_insert_with(|| line.trim_start().starts_with('{'));
-        let found = if json { of_json(line)? } else { vec![tabular::parse(line)?] };
+        let found = parse(line)?;
         mentions.lines.extend(found.iter().map(|_| number as u64 + 1));
         mentions.list.extend(found);
         Ok(())

@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use cotangent_apps_common::error::{AppError, Result};
-use cotangent_apps_common::table;
+use cotangent_apps_common::error::Result;
 
-use super::{Mentions, of_json};
+use super::{Mentions, of_json, read_lines};
 use crate::mention::Mention;
 use crate::tokens::tokenise;
 
@@ -15,21 +14,10 @@ use crate::tokens::tokenise;
 /// If the file cannot be read or has no mentions, a line has not three columns, or a mention is empty. The
 /// error names the line.
 pub fn read(path: &Path) -> Result<Mentions> {
-    let mut mentions = Mentions::default();
-    table::read_lines(path, |number, line| {
-        if line.trim().is_empty() {
-            return Ok(());
-        }
+    read_lines(path, |line| {
         let json = line.trim_start().starts_with('{') && !line.contains('\t');
-        let found = if json { of_json(line)? } else { vec![parse(line)?] };
-        mentions.lines.extend(found.iter().map(|_| number as u64 + 1));
-        mentions.list.extend(found);
-        Ok(())
-    })?;
-    if mentions.list.is_empty() {
-        return Err(AppError::content(path, "no mentions"));
-    }
-    Ok(mentions)
+        if json { of_json(line) } else { Ok(vec![parse(line)?]) }
+    })
 }
 
 /// The mention of a line.
