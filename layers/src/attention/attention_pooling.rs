@@ -72,6 +72,20 @@ impl<M: Manifold, T: Float> AttentionPooling<M, T> {
         self.weights(x, by_sequence(x))
     }
 
+    /// Queries q and keys k of points r, `[…, n]`, and their scores −β d(q, k), `[…]`.
+    ///
+    /// # Panics
+    /// If the points are not n wide.
+    #[track_caller]
+    pub fn scores<'t, G: GyrovectorSpace<'t, T, Learned = M>>(
+        &self,
+        r: Point<G, Var<'t, T>>,
+    ) -> ([Point<G, Var<'t, T>>; 2], Var<'t, T>) {
+        let matched = [&self.query, &self.key].map(|linear| linear.forward(r));
+        let [q, k] = matched.each_ref().map(|points| *points.coordinates());
+        (matched, r.manifold().distance(q, k) * self.sharpness.on(q.tape()) * -1.0)
+    }
+
     /// Same as [`weigh`](Self::weigh), with the points of x in `rows`, [sequence by sequence](by_sequence).
     #[track_caller]
     fn weights<'t, G: GyrovectorSpace<'t, T, Learned = M>>(
@@ -88,9 +102,7 @@ impl<M: Manifold, T: Float> AttentionPooling<M, T> {
         if x.lengths().is_some_and(|lengths| lengths.contains(&0)) {
             panic!("AttentionPooling: a sequence without points")
         }
-        let r = placed(rows, &self.positions, 0..len);
-        let [q, k] = [&self.query, &self.key].map(|linear| *linear.forward(r).coordinates());
-        let scores = x.space().distance(q, k) * self.sharpness.on(q.tape()) * -1.0;
+        let (_, scores) = self.scores(placed(rows, &self.positions, 0..len));
         match x.ended() {
             Some(ended) => scores.masked_fill(ended.permute(&[1, 0]), f64::NEG_INFINITY).softmax(-1),
             None => scores.softmax(-1),

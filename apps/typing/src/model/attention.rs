@@ -13,14 +13,8 @@ use crate::examples::context_positions;
 pub(crate) struct Pooling<S, T: Float> {
     #[module(skip)]
     space: S,
-    /// p: a point for each position.
-    positions: Embedding<S, T>,
-    /// W^Q and b^Q.
-    query: Linear<S, T>,
-    /// W^K and b^K.
-    key: Linear<S, T>,
-    /// β: `[1]`. It starts at 1, a choice of this project.
-    sharpness: Param<Euclidean, T>,
+    /// p, W^Q, b^Q, W^K, b^K and β. β starts at 1, a choice of this project.
+    layer: AttentionPooling<S, T>,
     /// c of eq. 17: `[1]`. It starts at 0.
     offset: Option<Param<Euclidean, T>>,
     #[module(skip)]
@@ -40,29 +34,23 @@ pub(crate) struct Pooled<'t, T: Float> {
 impl<S: PartSpace<T>, T: Float> Pooling<S, T> {
     /// For points of n dimensions at so many positions.
     fn new(space: S, n: usize, positions: usize, config: &Config, rng: &mut rng::Rng) -> Self {
-        let number = |name, value| Param::new(name, Euclidean, Tensor::new([1], vec![value]));
-        Pooling {
-            space,
-            positions: Embedding::uniform("positions", space, positions, n, RANGE, rng),
-            query: Linear::new(space, n, n, rng),
-            key: Linear::new(space, n, n, rng),
-            sharpness: number("sharpness", T::one()),
-            offset: config.attention_offset.then(|| number("offset", T::zero())),
-            weights: config.attention_weights,
-        }
+        let points = Embedding::uniform("positions", space, positions, n, RANGE, rng).points;
+        let layer = AttentionPooling { positions: points, ..AttentionPooling::new(space, n, positions, rng) };
+        let offset = || Param::new("offset", Euclidean, Tensor::zeros([1]));
+        let offset = config.attention_offset.then(offset);
+        Pooling { space, layer, offset, weights: config.attention_weights }
     }
 
     /// Pools points x, `[batch, len, n]`. `positions` has their positions, and the lengths of the sequences.
     fn forward<'t>(&self, x: Located<'t, T>, positions: &Padded) -> Pooled<'t, T> {
         let (space, x) = (&self.space, self.space.take(x));
         let (tape, shape) = (x.coordinates().tape(), x.coordinates().shape());
-        let p = self.positions.forward(tape, &positions.by_sequence());
+        let p = self.layer.positions.on(tape).rows(&positions.by_sequence());
         // r_i = x_i ⊕ p_i
         let r = space.add(*x.coordinates(), p.coordinates().reshape(shape));
-        let [q, k] = [&self.query, &self.key].map(|linear| linear.forward(Point::new(*space, r)));
         // Eq. 8; eq. 17 with c. In a softmax c cancels and has no gradient, so it stays at 0, as the authors
         // saw.
-        let mut scores = space.distance(*q.coordinates(), *k.coordinates()) * self.sharpness.on(tape) * -1.0;
+        let ([q, k], mut scores) = self.layer.scores(Point::new(*space, r));
         if let Some(offset) = &self.offset {
             scores = scores - offset.on(tape);
         }
@@ -142,16 +130,11 @@ mod tests {
         let ball = super::super::space::ball();
         let rng = &mut rng::stream(3, "test", 0);
         let mut pooling = Pooling::<PoincareBall, f64>::new(ball, 3, 4, &config, rng);
-        for (i, x) in pooling.positions.points.value_mut().data_mut().iter_mut().enumerate() {
+        for (i, x) in pooling.layer.positions.value_mut().data_mut().iter_mut().enumerate() {
             *x = 0.2 * (i as f64).cos();
         }
-        *pooling.sharpness.value_mut() = Tensor::new([1], vec![2.5]);
-        let layer = AttentionPooling {
-            positions: pooling.positions.points.clone(),
-            query: pooling.query.clone(),
-            key: pooling.key.clone(),
-            sharpness: pooling.sharpness.clone(),
-        };
+        *pooling.layer.sharpness.value_mut() = Tensor::new([1], vec![2.5]);
+        let layer = pooling.layer.clone();
         let example = |len: usize| Example { mention: vec![0; len], ..Example::default() };
         let examples = [example(4), example(2)];
         let places = Batch::new(&examples.iter().collect::<Vec<_>>()).mention.places();
