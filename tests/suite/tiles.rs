@@ -1,6 +1,8 @@
 //! Row formulas on rows side by side: the same values, gradients and steps as on a tape and on single rows.
 
-use cotangent::engine::{OneToMany, RecordedNumber, RowProgram, StraightLine, Tiles};
+use cotangent::engine::{
+    ManyToMany, OneToMany, PairSide, RecordedNumber, RowNumbers, RowProgram, StraightLine, Tiles,
+};
 use cotangent::prelude::*;
 
 /// `rows` random points at most `radius` from the origin, the first and the last at the same place.
@@ -110,6 +112,105 @@ fn distances_gradients_and_steps_agree_with_the_tape() {
         }
         agrees::<_, f64>(Sphere::new(1.0), dim, 1.0);
         agrees::<_, f64>(ProjectedSphere::new(0.5), dim, 1.0);
+    }
+}
+
+/// Rows as tiles.
+fn tiles_of<T: Float>(rows: &Tensor<T>) -> Tiles {
+    let mut tiles = Tiles::new(rows.width());
+    rows.rows().for_each(|row| tiles.push(row));
+    tiles
+}
+
+/// Compares numbers of rows in pairs and of single rows, and their gradients, with those of a tape.
+fn row_numbers_agree<M: Manifold>(m: M, dim: usize) {
+    let width = m.ambient(dim);
+    let distance = StraightLine::number(width, |[x, y]| m.dist(x, y)).expect("a row formula");
+    let mut distances = RowNumbers::<f64>::new(distance);
+    for rows in [13, 1, 8] {
+        let what = format!("{}, dim {dim}, {rows} rows", M::NAME);
+        let (x, y) = (points::<M, f64>(m, dim, rows, 3.0), points::<M, f64>(m, dim, rows + 1, 2.0));
+        let y = Tensor::new([rows, width], y.data()[width..].to_vec());
+        let [a, b] = [&x, &y].map(tiles_of);
+        let weights: Vec<f64> = (0..rows).map(|j| (j as f64 - 2.5) / 3.0).collect();
+        let tape = Tape::<f64>::new();
+        let [u, v] = [&x, &y].map(|rows| tape.variable(rows));
+        let expected = m.dist(&u, &v);
+        let values = expected.to_tensor();
+        assert_near(&what, distances.numbers(&[&a, &b]), values.data(), 1e-13);
+        let gradients =
+            tape.backward((expected * tape.constant(&Tensor::new([rows], weights.clone()))).sum());
+        let (mut of_a, mut of_b) = (Tiles::new(width), Tiles::new(width));
+        distances.gradients(&[&a, &b], &weights, &mut [&mut of_a, &mut of_b]);
+        let mut row = vec![0.0; width];
+        for (tiles, expected) in [(&of_a, gradients.wrt(u)), (&of_b, gradients.wrt(v))] {
+            for j in 0..rows {
+                tiles.read(j, &mut row);
+                assert_near(&what, &row, expected.row(j), 1e-12 * largest(expected.row(j)).max(1.0));
+            }
+        }
+    }
+}
+
+#[test]
+fn numbers_of_rows_in_pairs_agree_with_the_tape() {
+    for dim in [1, 2, 10] {
+        row_numbers_agree(PoincareBall::new(-1.0), dim);
+        row_numbers_agree(Lorentz::new(-1.0), dim);
+        row_numbers_agree(HalfSpace::new(-1.0), dim);
+        row_numbers_agree(Euclidean, dim);
+    }
+}
+
+#[test]
+#[should_panic(expected = "as many rows of the formula's width are needed everywhere")]
+fn rows_in_pairs_are_as_many() {
+    let distance = StraightLine::number(2, |[x, y]| Euclidean.dist(x, y)).unwrap();
+    let [x, y] = [3, 4].map(|rows| tiles_of(&points::<_, f64>(Euclidean, 2, rows, 1.0)));
+    RowNumbers::<f64>::new(distance).numbers(&[&x, &y]);
+}
+
+/// More left rows than one tile has, narrow and wide ones, with a row on both sides.
+#[test]
+fn all_pairs_agree_with_the_tape() {
+    let ball = PoincareBall::new(-1.0);
+    let params = [1.5, 0.25];
+    let formula = <score::Distance as PairFormula<1, 1, 2>>::compiled();
+    let mut pairs = ManyToMany::<f64>::new(formula, &params);
+    let mut found = [PairSide::default(), PairSide::default()];
+    // The second time there are fewer rows: what the first time left behind must not be read.
+    for (dim, n, m) in [(3, 150, 70), (12, 140, 600), (12, 3, 1)] {
+        let (x, y) = (points::<_, f64>(ball, dim, n, 4.0), points::<_, f64>(ball, dim, m, 4.0));
+        let weight = |i: usize, j: usize| ((i * m + j) as f64).sin();
+        let tape = Tape::<f64>::new();
+        let rows = [&x, &y].map(|rows| tape.variable(rows));
+        let numbers =
+            [&x, &y].map(|rows| tape.variable(&(0.5 * ball.lambda(&tape.constant(rows))).to_tensor()));
+        let [u, v] = rows;
+        let [beta, c] = params.map(|value| tape.scalar(value));
+        let scores = tape.pairs(score::Distance, [u, v], [numbers[0]], [numbers[1]], [beta, c]).scores();
+        let (values, lambdas) = (scores.to_tensor(), numbers.map(|lambda| lambda.to_tensor()));
+        let weights = Tensor::from_fn([n, m], |k| weight(k / m, k % m));
+        let gradients = tape.backward((scores * tape.constant(&weights)).sum());
+        let side = |rows: &Tensor<f64>, lambda: &Tensor<f64>| PairSide {
+            rows: rows.data().to_vec(),
+            numbers: [lambda.data().to_vec()].into_iter().collect(),
+        };
+        let sides = [side(&x, &lambdas[0]), side(&y, &lambdas[1])];
+        let mut seen = 0;
+        pairs.gradients([&sides[0], &sides[1]], dim, &mut found, |i, scores, slopes| {
+            assert_eq!((i, scores.len()), (seen, m));
+            seen += 1;
+            assert_near("scores", scores, values.row(i), 1e-12);
+            slopes.iter_mut().enumerate().for_each(|(j, slope)| *slope = weight(i, j));
+        });
+        assert_eq!(seen, n);
+        for ((found, rows), numbers) in found.iter().zip(rows).zip(numbers) {
+            let expected = gradients.wrt(rows);
+            assert_near("rows", &found.rows, expected.data(), 1e-11 * largest(expected.data()));
+            let expected = gradients.wrt(numbers);
+            assert_near("numbers", &found.numbers[0], expected.data(), 1e-11 * largest(expected.data()));
+        }
     }
 }
 

@@ -4,8 +4,7 @@
 //! [hierarchy](crate::hierarchy), nodes keep their relative distances from the origin, and each subtree gets
 //! a sector of its own. Any other embedding is projected: the logarithm at the origin takes points to tangent
 //! vectors, which are projected onto their two principal directions, and the exponential map takes them back.
-//! A [`Projection`] chooses one of these, or HoroPCA. The
-//! caption says which was done.
+//! A [`Projection`] chooses one of these, or HoroPCA. The caption says which was done.
 
 mod classes;
 mod embedding;

@@ -19,7 +19,7 @@ const DRAWN: usize = 500;
 pub enum Projection {
     /// Onto the two principal directions of the tangent space at the origin.
     Tangent,
-    /// Along horospheres, with the most variance about the mean: keeps distances best (HoroPCA).
+    /// Along horospheres, with the most variance about the mean: HoroPCA, which keeps the distances of trees.
     Horopca,
     /// Distances from the origin, every subtree in a sector of its own: for hierarchies.
     Sectors,
@@ -38,7 +38,7 @@ pub struct Distortion {
 }
 
 impl Distortion {
-    /// The distortion of points that have become these tangent vectors at the origin, in units of the
+    /// The distortion of points that were projected to `flat`: tangent vectors at the origin, in units of the
     /// curvature radius. `None` if all points are at one place, or in a product.
     pub(super) fn new(
         projection: Projection,
