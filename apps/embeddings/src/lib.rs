@@ -18,6 +18,7 @@
 //! | [`picture`] | the picture of an embedding |
 //! | [`link_prediction`] | pairs that are held out in training, and found again |
 //! | [`view`] | a page to explore an embedding |
+//! | [`evaluation`] | quality in the course of the training |
 //! | [`reconstruction`] | mean rank and MAP of an embedding |
 //! | [`rank_correlation`] | depth in a hierarchy and distance from the origin |
 //! | [`distortion`] | distances in an embedding and in its graph |
@@ -29,6 +30,7 @@
 pub mod distortion;
 pub mod edges;
 pub mod embeddings;
+pub mod evaluation;
 pub mod format;
 mod fused;
 pub mod graph;

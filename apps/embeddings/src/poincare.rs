@@ -1,6 +1,5 @@
 //! Training of Poincaré embeddings: Nickel & Kiela 2017 (the ball), 2018 (the hyperboloid).
 
-use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -16,6 +15,7 @@ use cotangent_apps_common::{metrics, output};
 use serde::{Deserialize, Serialize};
 
 use crate::embeddings::{self, Embeddings};
+use crate::evaluation::{self, Evaluation, Evaluator};
 use crate::graph::{Graph, Neighbours};
 use crate::link_prediction::Split;
 use crate::lock_free::Shared;
@@ -159,6 +159,8 @@ pub struct RunOptions {
     pub source: String,
     /// Number of nodes that the evaluation takes: see [`Sample`].
     pub evaluate_nodes: Option<usize>,
+    /// Epochs between evaluations; `None` evaluates at the end only.
+    pub evaluate_every: Option<u64>,
     /// The device to train on. Another device may round differently, and change the last digits of the
     /// result.
     pub device: Device,
@@ -192,6 +194,9 @@ pub struct Metrics {
     pub train_seconds: f64,
     /// Pairs trained per second, without their negative samples.
     pub pairs_per_second: f64,
+    /// The reconstruction in the course of the training, its end included, if that was asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub course: Vec<Evaluation>,
     /// Mean rank of the reconstruction.
     pub mean_rank: f64,
     /// Mean average precision (MAP) of the reconstruction.
@@ -227,6 +232,14 @@ struct State {
     epochs_done: u64,
     loss: Vec<f64>,
     seconds: f64,
+    course: Vec<Evaluation>,
+}
+
+impl State {
+    /// Adds the scores after the epochs that are done.
+    fn record(&mut self, score: &Score, validation: Option<Score>) {
+        self.course.push(Evaluation::new(self.epochs_done, self.seconds, score, validation));
+    }
 }
 
 /// The random stream of the initial points; those of the sampling are in [`negatives`](crate::negatives).
@@ -236,8 +249,8 @@ const INITIAL: u64 = 1;
 const INITIAL_RANGE: f64 = 1e-3;
 
 /// Trains an embedding of a graph and writes `embedding.tsv`, `embedding.safetensors`, `metrics.json`,
-/// `disk.svg`, `view.html`, the checkpoint, and the pairs that are held out: see [`Split::write`]. It uses
-/// the current thread pool; the result does not depend on the pool's size.
+/// `disk.svg`, `view.html`, the checkpoint, `course.svg` if the quality is evaluated in between, and the
+/// pairs that are held out: see [`Split::write`]. It uses the current thread pool; the result does not depend on the pool's size.
 ///
 /// # Errors
 /// If the configuration is wrong, the output cannot be written, the checkpoint belongs to another run, or
@@ -267,6 +280,7 @@ fn run<T: Shared>(split: &Split<'_>, config: &Config, options: &RunOptions) -> R
         epochs_done: 0,
         loss: Vec::new(),
         seconds: 0.0,
+        course: Vec::new(),
     };
     let mut sgd = RiemannianSgd::new(config.lr)?;
     if options.resume {
@@ -277,6 +291,8 @@ fn run<T: Shared>(split: &Split<'_>, config: &Config, options: &RunOptions) -> R
     })?;
 
     let schedule = config.schedule();
+    let sample = Sample { nodes: options.evaluate_nodes, seed: config.seed };
+    let evaluator = Evaluator::new(split, sample);
     let mut trainer = Trainer::new(graph, config, parameters, sgd, &options.device)?;
     let mut progress = Progress::new("epoch", state.epochs_done, config.epochs);
     let (mut trained, mut since_start) = (0_usize, 0.0);
@@ -295,7 +311,13 @@ fn run<T: Shared>(split: &Split<'_>, config: &Config, options: &RunOptions) -> R
             Some(every) => state.epochs_done.is_multiple_of(every.max(1)),
             None => checkpoints.due(Duration::from_secs(10)),
         };
-        if due || state.epochs_done == config.epochs {
+        let last = state.epochs_done == config.epochs;
+        if !last && options.evaluate_every.is_some_and(|every| state.epochs_done.is_multiple_of(every)) {
+            let (points, geometry) = trainer.parameters().learned_points(config);
+            let (score, [validation, _]) = evaluator.scores(&points.cast(), geometry, trainer.neighbours());
+            state.record(&score, validation);
+        }
+        if due || last {
             checkpoints.write(state.epochs_done, |path| {
                 checkpoint::save(path, trainer.parameters(), trainer.sgd(), &state)
             })?;
@@ -314,32 +336,30 @@ fn run<T: Shared>(split: &Split<'_>, config: &Config, options: &RunOptions) -> R
     progress.finish();
     checkpoints.keep()?;
     let (points, geometry) = trainer.parameters().learned_points(config);
-    finish(split, config, options, &state, &points, geometry, trainer.neighbours())
+    finish(&evaluator, config, options, state, &points, geometry, trainer.neighbours())
 }
 
 /// Evaluates the points and writes all results.
 fn finish<T: Float>(
-    split: &Split<'_>,
+    evaluator: &Evaluator<'_>,
     config: &Config,
     options: &RunOptions,
-    state: &State,
+    mut state: State,
     points: &Tensor<T>,
     geometry: Geometry,
     neighbours: &Neighbours,
 ) -> Result<Metrics> {
-    let (out, graph) = (&options.out, &*split.training);
-    split.write(out)?;
+    let (out, graph) = (&options.out, &*evaluator.split.training);
+    evaluator.split.write(out)?;
     embeddings::write_tsv(&out.join("embedding.tsv"), &graph.names, points)?;
     embeddings::write_safetensors(&out.join("embedding.safetensors"), &graph.names, points, geometry)?;
     let start = Instant::now();
     let points = points.cast::<f64>();
-    let identity: Vec<u32> = (0..graph.names.len() as u32).collect();
-    let sample = Sample { nodes: options.evaluate_nodes, seed: config.seed };
-    // Without held-out pairs the neighbours in training are all neighbours.
-    let whole = matches!(split.training, Cow::Owned(_)).then(|| split.whole.neighbours());
-    let known = whole.as_ref().unwrap_or(neighbours);
-    let score = reconstruction::rank(&points, geometry, &identity, [neighbours, known], sample);
-    let [validation, test] = split.evaluate(&points, geometry, known, sample);
+    let (score, [validation, test]) = evaluator.scores(&points, geometry, neighbours);
+    if options.evaluate_every.is_some() || !state.course.is_empty() {
+        state.record(&score, validation);
+        evaluation::plot(&out.join("course.svg"), &state.course)?;
+    }
     let metrics = Metrics {
         config: config.clone(),
         geometry,
@@ -350,7 +370,8 @@ fn finish<T: Float>(
         duplicates: graph.duplicates,
         threads: rayon::current_num_threads(),
         device: options.device.to_string(),
-        loss: state.loss.clone(),
+        loss: state.loss,
+        course: state.course,
         train_seconds: state.seconds,
         pairs_per_second: (graph.pairs.len() as u64 * state.epochs_done) as f64 / state.seconds,
         mean_rank: score.mean_rank,
@@ -362,6 +383,7 @@ fn finish<T: Float>(
         evaluation_seconds: start.elapsed().as_secs_f64(),
     };
     metrics::write(out, &metrics)?;
+    let known = evaluator.known(neighbours);
     let sampled = metrics.sampled().map_or(String::new(), |sampled| format!(" {sampled}"));
     let title = format!("mean rank {:.2}, MAP {:.3}{sampled}", score.mean_rank, score.map);
     picture::plot(&out.join("disk.svg"), &graph.names, &points, geometry, known, None, &title)?;

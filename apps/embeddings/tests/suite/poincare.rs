@@ -68,6 +68,35 @@ fn same_seed_same_bits_for_any_number_of_threads() {
     }
 }
 
+/// The quality after every so many epochs; a run that goes on from a checkpoint keeps what it has.
+#[test]
+fn quality_in_the_course_of_the_training() {
+    let d = Dir::new();
+    let (tree, out, parts) = (d.tree(), d.path("out"), d.path("parts"));
+    let train = |out: &str, epochs: &str, more: &[&str]| {
+        let args = ["train", "--edges", &tree, "--burn-in", "2", "--lr", "0.2", "--epochs", epochs];
+        succeeds(&[&args[..], &["--evaluate-every", "5", "--out", out], more].concat());
+        metrics(out)
+    };
+    let whole = train(&out, "12", &[]);
+    assert_eq!(whole.course.iter().map(|e| e.epoch).collect::<Vec<_>>(), [5, 10, 12]);
+    let [first, .., last] = &whole.course[..] else { panic!("no evaluations") };
+    assert!(first.map < last.map && first.seconds < last.seconds, "{first:?} {last:?}");
+    assert_eq!((last.mean_rank, last.map), (whole.mean_rank, whole.map));
+    assert!(String::from_utf8(bytes(&out, "course.svg")).unwrap().contains("mean rank"));
+    train(&parts, "7", &[]);
+    let resumed = train(&parts, "12", &["--resume"]).course;
+    assert_eq!(
+        resumed.iter().map(|e| (e.epoch, e.map)).collect::<Vec<_>>(),
+        [(5, whole.course[0].map), (10, whole.course[1].map), (12, whole.map)]
+    );
+    assert!(fails(&["train", "--evaluate-every", "0"]).starts_with("--evaluate-every 0"));
+    // Held-out pairs are ranked too.
+    let held = train(&d.path("held"), "5", &["--validation", "0.1"]);
+    assert_eq!(held.course.last().unwrap().validation, held.validation);
+    assert!(held.validation.is_some());
+}
+
 /// The nearest points are listed with the distances that `distance` prints; a directory, its safetensors and
 /// its TSV are one embedding.
 #[test]

@@ -7,6 +7,7 @@ use cotangent_apps_common::command_line::RUN;
 use cotangent_apps_common::device::DeviceOption;
 use cotangent_apps_common::error::Result;
 use cotangent_apps_common::geometry::{Geometry, Model, Models};
+use cotangent_apps_common::options;
 use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::say;
 use cotangent_apps_common::seeds::{self, SeedsOption, Summary};
@@ -118,6 +119,9 @@ pub(crate) struct Train {
     seeds: SeedsOption,
     #[command(flatten)]
     sample: SampleOption,
+    /// Evaluate after every so many epochs too: for the curves course.svg and the list in metrics.json.
+    #[arg(long, help_heading = RUN)]
+    evaluate_every: Option<u64>,
     #[command(flatten)]
     threads: ThreadsOption,
     #[command(flatten)]
@@ -161,6 +165,8 @@ pub(crate) fn train(args: Train) -> Result<()> {
     config.check()?;
     let runs = args.seeds.runs(args.seed, &args.out, args.resume, false)?;
     let evaluate_nodes = args.sample.checked()?;
+    let evaluate_every = args.evaluate_every;
+    options::at_least_one(&[("evaluate-every", evaluate_every.unwrap_or(1))])?;
     let threads = args.threads.start()?;
     let (graph, source) = match &args.edges {
         Some(path) => {
@@ -175,7 +181,8 @@ pub(crate) fn train(args: Train) -> Result<()> {
     for run in runs {
         let (checkpoint_every, source, device) = (args.checkpoint_every, source.clone(), device.clone());
         let (out, resume) = (run.out, run.resume);
-        let options = RunOptions { out, resume, checkpoint_every, source, evaluate_nodes, device };
+        let options =
+            RunOptions { out, resume, checkpoint_every, source, evaluate_nodes, evaluate_every, device };
         let config = Config { seed: run.seed, ..config.clone() };
         let metrics = threads.run(|| poincare::train(&graph, &config, &options))?;
         report(&metrics, args.edges.is_none() && args.validation + args.test == 0.0);
