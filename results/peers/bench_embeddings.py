@@ -2,7 +2,7 @@
 """Trainers of Poincaré embeddings in turns: positive pairs trained a second, one JSON line a run.
 
 Usage: bench_embeddings.py EDGES --ours POINCARE [--shirakawa PROGRAM] [--lateral PROGRAM] [--dim 10]
-       [--negatives 50] [--threads 1,2] [--epochs 1] [--turns 3]
+       [--negatives 50] [--shared N ...] [--threads 1,2] [--epochs 1] [--turns 3]
 
 PROGRAM is the built trainer of TatsuyaShirakawa/poincare-embedding or lateral/poincare-embeddings. EDGES is a
 TSV of child and ancestor. Every speed is the difference of two runs, of `epochs` and of twice as many, so that
@@ -23,6 +23,7 @@ parser.add_argument("--shirakawa")
 parser.add_argument("--lateral")
 parser.add_argument("--dim", type=int, default=10)
 parser.add_argument("--negatives", type=int, default=50)
+parser.add_argument("--shared", type=int, nargs="*", default=[], help="other numbers of shared negatives")
 parser.add_argument("--threads", default="1,2")
 parser.add_argument("--epochs", type=int, default=1)
 parser.add_argument("--turns", type=int, default=3)
@@ -36,12 +37,16 @@ def commands(out, epochs, threads):
     ours = [args.ours, "train", "--quiet", "--edges", args.edges, "--dim", args.dim, "--negatives",
             args.negatives, "--precision", "f32", "--burn-in", 0, "--evaluate-nodes", 1, "--epochs", epochs,
             "--threads", threads, "--out", out]
+    shared = ours + ["--batch", 50, "--shared-negatives", args.negatives]
     found = {
         "ours, batch 10": ours,
         "ours, batch 50": ours + ["--batch", 50],
         "ours, lock-free": ours + ["--lock-free"],
-        "ours, shared negatives, batch 50": ours + ["--batch", 50, "--shared-negatives", args.negatives],
+        "ours, shared negatives, batch 50": shared,
+        "ours, shared negatives, batch 50, lock-free": shared + ["--lock-free"],
     }
+    found |= {f"ours, {count} shared negatives, batch 50, lock-free":
+              ours + ["--batch", 50, "--shared-negatives", count, "--lock-free"] for count in args.shared}
     if args.shirakawa:
         found["shirakawa"] = [args.shirakawa, args.edges, out + "/embedding", "-d", args.dim, "-t", threads,
                               "-e", epochs, "-n", args.negatives, "-s", 0]

@@ -67,9 +67,12 @@ pub struct Config {
     pub burn_in: u64,
     /// Factor of the learning rate during the burn-in.
     pub burn_in_factor: f64,
-    /// Factor of the learning rate at the end: it falls to this after the burn-in, along half a cosine.
+    /// Factor of the learning rate at the end: it falls to this along half a cosine.
     #[serde(default = "constant")]
     pub lr_floor: f64,
+    /// Number of epochs at the end in which the rate falls; `None` for all after the burn-in.
+    #[serde(default)]
+    pub cool_down: Option<u64>,
     /// Share of the pairs between inner nodes that is held out for validation: see [`Split::new`].
     #[serde(default)]
     pub validation: f64,
@@ -112,9 +115,10 @@ impl Config {
 
     /// The factor of the learning rate in each epoch. The last one has the final factor.
     fn schedule(&self) -> Schedule {
-        let falling = self.epochs.saturating_sub(self.burn_in + 1);
+        let after = self.epochs.saturating_sub(self.burn_in + 1);
+        let falling = self.cool_down.unwrap_or(after).min(after);
         let schedule = Schedule::Cosine { steps: falling, floor: self.lr_floor };
-        schedule.burn_in(self.burn_in, self.burn_in_factor)
+        schedule.burn_in(after - falling, 1.0).burn_in(self.burn_in, self.burn_in_factor)
     }
 
     /// The name of the first option whose value differs from `other`'s, if any. A run can be resumed only if
@@ -137,6 +141,7 @@ impl Config {
             ("burn-in", same.burn_in != other.burn_in),
             ("burn-in-factor", same.burn_in_factor != other.burn_in_factor),
             ("lr-floor", same.lr_floor != other.lr_floor),
+            ("cool-down", same.cool_down != other.cool_down),
             ("epochs", self.lr_floor != 1.0 && self.epochs != other.epochs),
             ("validation", same.validation != other.validation),
             ("test", same.test != other.test),
@@ -467,6 +472,7 @@ pub fn default_config() -> Config {
         burn_in: 20,
         burn_in_factor: 0.01,
         lr_floor: 1.0,
+        cool_down: None,
         validation: 0.0,
         test: 0.0,
         seed: 42,
@@ -482,6 +488,12 @@ mod tests {
         let config = Config { epochs: 24, burn_in: 3, lr_floor: 0.1, ..default_config() };
         let factors = [2, 3, 13, 23].map(|epoch| config.schedule().factor(epoch));
         for (factor, expected) in factors.iter().zip([0.01, 1.0, 0.55, 0.1]) {
+            assert!((factor - expected).abs() < 1e-12, "{factors:?}");
+        }
+        // At its full height up to the last ten epochs.
+        let late = Config { cool_down: Some(10), ..config.clone() };
+        let factors = [3, 13, 18, 23].map(|epoch| late.schedule().factor(epoch));
+        for (factor, expected) in factors.iter().zip([1.0, 1.0, 0.55, 0.1]) {
             assert!((factor - expected).abs() < 1e-12, "{factors:?}");
         }
         let default = default_config().schedule();

@@ -96,11 +96,13 @@ pub(crate) struct Train {
     #[arg(long, default_value_t = poincare::default_config().burn_in_factor)]
     #[arg(allow_negative_numbers = true, help_heading = "Training")]
     burn_in_factor: f64,
-    /// Factor of the learning rate in the last epoch: after the burn-in the rate falls to it along half a
-    /// cosine.
+    /// Factor of the learning rate in the last epoch: the rate falls to it along half a cosine.
     #[arg(long, default_value_t = poincare::default_config().lr_floor)]
     #[arg(allow_negative_numbers = true, help_heading = "Training")]
     lr_floor: f64,
+    /// Number of epochs at the end in which the rate falls to --lr-floor [default: all after the burn-in].
+    #[arg(long, help_heading = "Training")]
+    cool_down: Option<u64>,
     /// Share of the edges that is held out for validation, for example 0.05, drawn by the seed.
     ///
     /// It is a share of the edges between nodes that are neither roots nor leaves. Each node keeps an edge of
@@ -158,6 +160,7 @@ pub(crate) fn train(args: Train) -> Result<()> {
         burn_in: args.burn_in,
         burn_in_factor: args.burn_in_factor,
         lr_floor: args.lr_floor,
+        cool_down: args.cool_down,
         validation: args.validation,
         test: args.test,
         seed: args.seed,
