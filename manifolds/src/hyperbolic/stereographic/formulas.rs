@@ -266,6 +266,12 @@ row_formula! {
 }
 
 row_formula! {
+    /// The size of the gyroline element, `‖v‖/m_x`.
+    pub GyrolineElement = "stereographic.gyroline_element": number [Input(0), Input(1)];
+    mx = Margin(0), v = Along(1, 1) => v / mx
+}
+
+row_formula! {
     /// The identity on points; a row on or outside the boundary is scaled to just inside.
     pub Project = "stereographic.project": vector [Input(0)], domain Ball;
     mx = Margin(0), xx = Dot(0, 0), kappa = Param(0), epsilon = Epsilon => {
@@ -292,6 +298,7 @@ pub const ALL: &[Formula] = &[
     Formula::row(Inner, Ball, &[KAPPA]),
     Formula::row(Norm, Ball, &[KAPPA]),
     Formula::row(Lambda, Ball, &[KAPPA]),
+    Formula::row(GyrolineElement, Ball, &[KAPPA]),
     Formula::row(Project, Ball, &[KAPPA]),
     Formula::row(Add, Ball, &[KAPPA]),
     Formula::row(CoAdd, Ball, &[KAPPA]),
