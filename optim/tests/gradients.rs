@@ -60,13 +60,16 @@ fn each_parameter_is_clipped_by_itself() {
         let ball = PoincareBall::new(-1.0);
         (
             Param::new("a", ball, Tensor::new([2, 2], vec![0.0_f64, 0.1, 0.2, 0.3])),
-            Param::new("b", Euclidean, Tensor::new([2], vec![1.0, 2.0])),
-            Param::new("c", Euclidean, Tensor::new([2], vec![1.0, 2.0])),
+            (
+                Param::new("b", Euclidean, Tensor::new([2], vec![1.0, 2.0])),
+                Param::new("c", Euclidean, Tensor::new([2], vec![1.0, 2.0])),
+            ),
         )
     };
     let step = |slopes: [f64; 3], clip: Option<f64>| {
         let (mut model, tape) = (model(), Tape::new());
-        let [a, b, c] = [*model.0.on(&tape).coordinates(), **model.1.on(&tape), **model.2.on(&tape)];
+        let [b, c] = [&model.1.0, &model.1.1].map(|param| *param.on(&tape));
+        let a = *model.0.on(&tape).coordinates();
         // The gradient of a is sparse: its second row only.
         let loss = slopes[0] * a.gather(&[1]).sum() + slopes[1] * b.sum() + slopes[2] * c.sum();
         let mut sgd = RiemannianSgd::new(0.1).unwrap();

@@ -66,7 +66,7 @@ fn sgd_on_curved_manifolds_beside_adam() {
     for _ in 0..5 {
         let tape = Tape::new();
         let loss = |model: &(Param<PoincareBall, f64>, Param<Euclidean, f64>)| {
-            (model.0.on(&tape).coordinates().matmul(**model.1.on(&tape)) - 1.0).square().sum()
+            (model.0.on(&tape).coordinates().matmul(*model.1.on(&tape)) - 1.0).square().sum()
         };
         let gradients = tape.backward(loss(&together) + loss(&alone));
         mixed.step(&mut together, &gradients).unwrap();

@@ -1,5 +1,6 @@
 //! The model: two encoders, a feed-forward layer, logistic regression.
 
+use cotangent::layers::init;
 use cotangent::prelude::*;
 use cotangent_apps_common::confusion::Confusion;
 

@@ -8,7 +8,8 @@ use cotangent_engine::{Scalar, row_formula};
 use super::angle::{half_angle, turn};
 pub use super::busemann::Busemann;
 pub use super::gyroplane::{
-    Gyroplane, Logit, LogitNormal, Logits, UnidirectionalLogit, UnidirectionalLogits,
+    Gyroplane, Logit, LogitNormal, LogitOffset, LogitScale, Logits, UnidirectionalLogit,
+    UnidirectionalNormal, UnidirectionalOffset, UnidirectionalScale,
 };
 pub use super::gyrovector::{Add, CoAdd, Exp0, Gyration, Log0, Scale};
 use crate::hyperbolic::geodesic::{half_deficit, parts, within};
@@ -309,14 +310,12 @@ pub const ALL: &[Formula] = &[
     Formula::row(Gyroplane, Ball, &[KAPPA]),
     Formula::row(Logit, Ball, &[KAPPA]),
     Formula::row(LogitNormal, Ball, &[KAPPA]),
-    Formula::pair(
-        Logits,
-        &[Range(-0.3, 0.3), Range(2.0, 4.0), Range(2.0, 4.0), Range(-0.3, 0.3), Range(0.2, 1.0), KAPPA],
-    ),
+    Formula::row(LogitOffset, Ball, &[KAPPA]),
+    Formula::row(LogitScale, Ball, &[KAPPA]),
+    Formula::pair(Logits, &[Range(-0.3, 0.3), Range(1.0, 3.0), Range(-0.3, 0.3), Range(0.2, 1.0), KAPPA]),
     Formula::row(UnidirectionalLogit, Ball, &[KAPPA, STEP]),
-    Formula::pair(
-        UnidirectionalLogits,
-        &[Range(-0.3, 0.3), Range(0.7, 1.0), Range(0.2, 1.0), STEP, NEGATIVE],
-    ),
+    Formula::row(UnidirectionalNormal, Ball, &[KAPPA, STEP]),
+    Formula::row(UnidirectionalOffset, Ball, &[KAPPA, STEP]),
+    Formula::row(UnidirectionalScale, Ball, &[]),
     Formula::row(Busemann, Ball, &[NEGATIVE]),
 ];
