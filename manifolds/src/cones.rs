@@ -78,7 +78,7 @@ pub mod formulas {
     /// The angle in [0, π] of a vector with these components, the first of which is not negative; 0 for
     /// the zero vector.
     #[inline(always)]
-    fn angle<S: Scalar>(across: S, along: S) -> S {
+    pub(crate) fn angle<S: Scalar>(across: S, along: S) -> S {
         let length = (across.square() + along.square()).sqrt();
         // Where the length is 0 or NaN, the result is the length itself.
         let tangent = S::select(S::zero().lt(length), across / (length + along.abs()), length);

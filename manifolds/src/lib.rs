@@ -43,6 +43,7 @@
 
 #![forbid(unsafe_code)]
 
+mod angle;
 pub mod barycentre;
 mod busemann;
 mod cones;

@@ -7,6 +7,7 @@ use cotangent_engine::{Float, Row, Rows, Var, row_formula};
 use rand::RngExt;
 use rand_distr::StandardNormal;
 
+use crate::angle;
 use crate::momentum::{self, Motion, Moving, OnTape, Rule};
 
 /// A row that is not a point of the manifold, and by how much.
@@ -171,6 +172,12 @@ pub trait Manifold: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
 
     /// Riemannian norm of a tangent vector at `x`.
     fn norm<R: Rows>(&self, x: &R, v: &R) -> R::Scalar;
+
+    /// The angle at `x` between two tangent vectors, from 0 to π. Its cosine is `⟨u, v⟩_x/(‖u‖_x ‖v‖_x)`:
+    /// Ganea, Bécigneul, Hofmann 2018, eq. 3. The zero vector is at a right angle to every other.
+    fn angle<R: Rows>(&self, x: &R, u: &R, v: &R) -> R::Scalar {
+        angle::between(self, x, u, v)
+    }
 
     /// Exponential map: the point that a geodesic from `x` with velocity `v` reaches at time 1.
     fn exp<R: Rows>(&self, x: &R, v: &R) -> R;

@@ -93,6 +93,13 @@ impl HalfSpace {
         R::scalar(formulas::UmbralAncestor, [x, y], [&x.constant(radius)])
     }
 
+    /// The lowest common ancestor of x and y in the umbral order, as a point: its cone is the lowest one that
+    /// contains both. It lies above the segment between them: Tseng et al. 2023, appendix 7.3 and
+    /// Theorem 2. Its height is the [`umbral_ancestor`](Self::umbral_ancestor).
+    pub fn umbral_supremum<R: Rows>(&self, x: &R, y: &R, radius: f64) -> R {
+        R::vector(formulas::UmbralSupremum, [x, y], [&x.constant(radius)])
+    }
+
     /// By how much, as a horizontal distance, y is inside the umbral cone at x:
     /// `(x_n − y_n) sinh r − Δ` with r = `radius`, negative outside. x precedes y where it is not
     /// negative.
@@ -108,6 +115,14 @@ impl HalfSpace {
     /// Height of the lowest common ancestor of x and y in the penumbral order: see [`penumbral_height`].
     pub fn penumbral_ancestor<R: Rows>(&self, x: &R, y: &R, light: f64) -> R::Scalar {
         R::scalar(formulas::PenumbralAncestor, [x, y], [&x.constant(light)])
+    }
+
+    /// The lowest common ancestor of x and y in the penumbral order, as a point: its cone is the lowest one
+    /// that contains both. It lies in the vertical plane through them: Tseng et al. 2023, appendix 7.2 and
+    /// Theorem 2. If they have no common cone, it is the top of the geodesic through them, which the lowest
+    /// light source with one touches. Its height is the [`penumbral_ancestor`](Self::penumbral_ancestor).
+    pub fn penumbral_supremum<R: Rows>(&self, x: &R, y: &R, light: f64) -> R {
+        R::vector(formulas::PenumbralSupremum, [x, y], [&x.constant(light)])
     }
 
     /// The [`penumbral_gap`] of x.
@@ -170,6 +185,41 @@ pub mod formulas {
         (delta, x, y, light) penumbral_height(delta, x, y, light)
     }
     row_formula! {
+        /// The lowest common ancestor in the umbral order: from x the share `(H − x_n) sinh r/Δ` of the way
+        /// to y, at most 1.
+        pub UmbralSupremum = "shadow_cones.umbral_supremum":
+            vector [Input(0), Difference(1, 0), Height], metric Horizontal;
+        delta = Along(1, 1), x = Last(0), y = Last(1), radius = Param(0) => {
+            let height = umbral_height(delta, x, y, radius.sinh());
+            [S::one(), share((height - x) * radius.sinh(), delta).min(S::one()), height]
+        }
+    }
+
+    row_formula! {
+        /// The lowest common ancestor in the penumbral order. The semicircle of radius r that falls from it
+        /// through x has its centre at the distance √(r² − x_n²) from x, and √(r² − H²) from the ancestor.
+        /// Without a common cone it is above the centre of the semicircle through both points.
+        pub PenumbralSupremum = "shadow_cones.penumbral_supremum":
+            vector [Input(0), Difference(1, 0), Height], metric Horizontal;
+        delta = Along(1, 1), x = Last(0), y = Last(1), light = Param(0) => {
+            let height = penumbral_height(delta, x, y, light);
+            let [of_x, of_y, of_top] = [x, y, height].map(|height| penumbral_width(height, light));
+            let inside = share(of_x - of_top, delta).min(S::one());
+            let half = S::constant(0.5);
+            let outside = half + half * share((y - x) * (y + x), delta) / delta;
+            let apart = (of_x + of_y).lt(delta);
+            [S::one(), S::select(apart, S::select(apart, outside, S::zero()), inside), height]
+        }
+    }
+
+    /// `part/whole`; 0 where the whole is 0.
+    #[inline(always)]
+    fn share<S: Scalar>(part: S, whole: S) -> S {
+        let positive = S::zero().lt(whole);
+        S::select(positive, part / S::select(positive, whole, S::one()), S::zero())
+    }
+
+    row_formula! {
         /// [`penumbral_gap`] of a point.
         pub PenumbralGap = "shadow_cones.penumbral_gap": number [Input(0)], metric Horizontal;
         height = Last(0), light = Param(0) => penumbral_gap(height, light)
@@ -215,6 +265,8 @@ pub mod formulas {
     pub const ALL: &[Formula] = &[
         Formula::row(UmbralAncestor, HalfSpace, &[RADIUS]),
         Formula::row(PenumbralAncestor, HalfSpace, &[LIGHT]),
+        Formula::row(UmbralSupremum, HalfSpace, &[RADIUS]),
+        Formula::row(PenumbralSupremum, HalfSpace, &[LIGHT]),
         Formula::row(PenumbralGap, HalfSpace, &[LIGHT]),
         Formula::row(UmbralSlack, HalfSpace, &[RADIUS]),
         Formula::row(UmbralEnergy, HalfSpace, &[RADIUS]),

@@ -6,12 +6,13 @@
 //! second moment for each coordinate, which is Adam itself.
 
 use cotangent_engine::{Float, Scalar};
-use cotangent_manifolds::Manifold;
 use cotangent_manifolds::momentum::{Motion, Moving, Rule};
+use cotangent_manifolds::{Euclidean, Manifold};
 
 use crate::algorithm::{Algorithm, FactorOnTape, FactorRows};
 use crate::error::{OptimError, setting};
 use crate::optimiser::{Optimiser, named};
+use crate::sgd::Sgd;
 use crate::steps::host::{Tables, with_factor};
 
 /// Adaptive moments: see [`RiemannianAdam`].
@@ -21,6 +22,8 @@ pub struct Adam {
     beta2: f64,
     epsilon: f64,
     amsgrad: bool,
+    /// The rate of Riemannian SGD on curved manifolds, as a multiple of the rate, if it replaces Adam there.
+    sgd_on_curved: Option<f64>,
 }
 
 /// With r the Riemannian gradient and t the number of the parameter's steps:
@@ -59,7 +62,10 @@ impl<T: Float> RiemannianAdam<T> {
     /// # Errors
     /// If the rate is negative or not finite.
     pub fn new(rate: f64) -> Result<Self, OptimError> {
-        Optimiser::with(Adam { beta1: 0.9, beta2: 0.999, epsilon: 1e-8, amsgrad: false }, rate)
+        Optimiser::with(
+            Adam { beta1: 0.9, beta2: 0.999, epsilon: 1e-8, amsgrad: false, sgd_on_curved: None },
+            rate,
+        )
     }
 
     /// With other decay rates of the moments.
@@ -88,6 +94,19 @@ impl<T: Float> RiemannianAdam<T> {
     }
 }
 
+impl<T: Float> RiemannianAdam<T> {
+    /// With Riemannian SGD in place of Adam on all manifolds but Euclidean space, at `factor` times the
+    /// rate. The program of Ganea et al. 2018 trains this way: matrices by Adam, points by SGD.
+    ///
+    /// # Errors
+    /// If the factor is negative or not finite.
+    pub fn sgd_on_curved(mut self, factor: f64) -> Result<Self, OptimError> {
+        let factor = setting("rate factor of curved manifolds", factor, 0.0, f64::INFINITY)?;
+        self.algorithm.sgd_on_curved = Some(factor);
+        Ok(self)
+    }
+}
+
 /// The coefficients of a step. `K` is 1 for Adam and 2 for AMSGrad, whose second moment is the largest v
 /// so far.
 #[derive(Clone, Copy)]
@@ -112,6 +131,12 @@ impl<const K: usize> Rule<K> for Adaptive {
 }
 
 impl Adam {
+    /// The rate of SGD on this manifold, if SGD replaces Adam there.
+    fn sgd<M: Manifold>(&self, rate: f64) -> Option<f64> {
+        let factor = self.sgd_on_curved?;
+        (M::NAME != Euclidean::NAME).then_some(rate * factor)
+    }
+
     /// The coefficients of step number `steps`.
     fn rule(&self, rate: f64, steps: u64) -> Adaptive {
         let steps = i32::try_from(steps).unwrap_or(i32::MAX);
@@ -129,10 +154,12 @@ impl Algorithm for Adam {
     const NAME: &'static str = "adam";
 
     fn settings(&self) -> Vec<(String, String)> {
-        let Adam { beta1, beta2, epsilon, amsgrad } = self;
+        let Adam { beta1, beta2, epsilon, amsgrad, sgd_on_curved } = self;
         let numbers = [("beta1", beta1), ("beta2", beta2), ("epsilon", epsilon)];
         let mut settings = numbers.map(|(name, number)| named(name, number)).to_vec();
         settings.push(named("amsgrad", amsgrad));
+        let factor = sgd_on_curved.map_or("none".to_owned(), |factor| factor.to_string());
+        settings.push(named("SGD on curved manifolds, rate factor", factor));
         settings
     }
 
@@ -145,8 +172,13 @@ impl Algorithm for Adam {
         manifold: &M,
         rate: f64,
         motion: Motion,
-        FactorRows { tables, part, steps, scale }: FactorRows<'_, '_, T>,
+        rows: FactorRows<'_, '_, T>,
     ) -> Result<(), usize> {
+        if let Some(rate) = self.sgd::<M>(rate) {
+            let steps = Sgd::PLAIN.keeps(motion).and(rows.steps);
+            return Sgd::PLAIN.step(manifold, rate, motion, FactorRows { steps, ..rows });
+        }
+        let FactorRows { tables, part, steps, scale } = rows;
         let Tables { points, momenta, moments: [v, largest], gradients, width, moments_per_row } = tables;
         let (width, moments_per_row) = (*width, *moments_per_row);
         let rule = self.rule(rate, steps.expect("Adam keeps a state"));
@@ -169,6 +201,12 @@ impl Algorithm for Adam {
         steps: u64,
         rows: FactorOnTape<'t, T>,
     ) -> FactorOnTape<'t, T> {
+        if let Some(rate) = self.sgd::<M>(rate) {
+            let momenta = Sgd::PLAIN.keeps(motion).and(rows.momenta);
+            let stepped =
+                Sgd::PLAIN.step_on_tape(manifold, rate, motion, steps, FactorOnTape { momenta, ..rows });
+            return FactorOnTape { points: stepped.points, ..rows };
+        }
         let rule = self.rule(rate, steps);
         if self.amsgrad {
             FactorOnTape::from_moments(manifold.step_on_tape(rule, motion, rows.with_moments::<2>()))

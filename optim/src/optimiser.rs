@@ -35,6 +35,7 @@ pub struct Optimiser<A, T: Float = f32> {
     rate: f64,
     decay: f64,
     max_norm: Option<f64>,
+    max_norm_each: Option<f64>,
     retraction: bool,
     groups: Vec<Group>,
     pub(crate) states: HashMap<ParamId, State<T>>,
@@ -48,6 +49,7 @@ impl<A: Algorithm, T: Float> Optimiser<A, T> {
             rate: 0.0,
             decay: 0.0,
             max_norm: None,
+            max_norm_each: None,
             retraction: false,
             groups: Vec::new(),
             states: HashMap::new(),
@@ -93,6 +95,20 @@ impl<A: Algorithm, T: Float> Optimiser<A, T> {
     /// If the norm is not positive.
     pub fn clip(mut self, max_norm: f64) -> Result<Self, OptimError> {
         self.max_norm = Some(setting("largest gradient norm", max_norm, f64::MIN_POSITIVE, f64::INFINITY)?);
+        Ok(self)
+    }
+
+    /// With clipping of each parameter by itself: if the norm of the coordinates of its gradient is larger
+    /// than `max_norm`, that gradient is scaled down to it. The norm is the Euclidean one of all rows
+    /// together, before the gradient becomes a Riemannian one: it depends on the manifold's coordinates.
+    /// This is what the program of Ganea et al. 2018 does; [`clip`](Self::clip) does not depend on
+    /// coordinates.
+    ///
+    /// # Errors
+    /// If the norm is not positive.
+    pub fn clip_each(mut self, max_norm: f64) -> Result<Self, OptimError> {
+        let max_norm = setting("largest gradient norm", max_norm, f64::MIN_POSITIVE, f64::INFINITY)?;
+        self.max_norm_each = Some(max_norm);
         Ok(self)
     }
 
@@ -201,13 +217,22 @@ impl<A: Algorithm, T: Float> Optimiser<A, T> {
     /// is resumed.
     pub(crate) fn settings(&self) -> Vec<(String, String)> {
         // Destructured in full, so that a new setting does not compile until it is stored here.
-        let Optimiser { algorithm, rate: _, decay, max_norm, retraction, groups, states: _, path: _ } = self;
+        let Optimiser {
+            algorithm,
+            rate: _,
+            decay,
+            max_norm,
+            max_norm_each,
+            retraction,
+            groups,
+            states: _,
+            path: _,
+        } = self;
         let mut settings = algorithm.settings();
         settings.push(named("weight decay", decay));
-        settings.push(named(
-            "largest gradient norm",
-            max_norm.map_or("none".to_owned(), |norm| norm.to_string()),
-        ));
+        let text = |norm: &Option<f64>| norm.map_or("none".to_owned(), |norm| norm.to_string());
+        settings.push(named("largest gradient norm", text(max_norm)));
+        settings.push(named("largest gradient norm of a parameter", text(max_norm_each)));
         settings.push(named("retraction", retraction));
         settings.extend(groups.iter().map(|Group { prefix, factor, decay }| {
             (format!("group {prefix:?}"), format!("rate factor {factor}, weight decay {decay}"))
@@ -340,6 +365,28 @@ struct Advance<'a, A, T: Float, G> {
     outcome: Result<(), OptimError>,
 }
 
+impl<A: Algorithm, T: Float, G: GradientSource<T>> Advance<'_, A, T, G> {
+    /// The factor that clips the gradient of one parameter, on the processor or on a device.
+    ///
+    /// # Errors
+    /// The norm, if it is not finite.
+    fn scale_each(
+        &self,
+        gradient: Option<GradientView<'_, T>>,
+        on_device: Option<&Tensor<T>>,
+    ) -> Result<f64, f64> {
+        let Some(max) = self.optimiser.max_norm_each else { return Ok(1.0) };
+        let norm = match (gradient, on_device) {
+            (Some(GradientView::Dense(values) | GradientView::Rows { values, .. }), _) => {
+                values.iter().map(|value| value.to_f64().powi(2)).sum::<f64>().sqrt()
+            }
+            (None, Some(values)) => device::length(self.gradients.device(), values),
+            (None, None) => 0.0,
+        };
+        if norm.is_finite() { Ok((max / norm).min(1.0)) } else { Err(norm) }
+    }
+}
+
 impl<A: Algorithm, T: Float, G: GradientSource<T>> VisitorMut<T> for Advance<'_, A, T, G> {
     fn param<M: Manifold>(&mut self, path: &str, param: &mut Param<M, T>) {
         if self.outcome.is_err() || param.value().is_empty() {
@@ -356,6 +403,13 @@ impl<A: Algorithm, T: Float, G: GradientSource<T>> VisitorMut<T> for Advance<'_,
         if gradient.is_none() && on_device.is_none() {
             return;
         }
+        let scale = match self.scale_each(gradient, on_device.as_ref().map(|(_, values)| values)) {
+            Ok(scale) => self.scale * scale,
+            Err(norm) => {
+                self.outcome = Err(OptimError::Norm { param: param.called(path).to_owned(), norm });
+                return;
+            }
+        };
         let Count { factors, moments: moments_per_row } = Count::new(&manifold, width);
         let Optimiser { algorithm, states, .. } = &mut *self.optimiser;
         let mut state = algorithm.keeps(motion).map(|moments| {
@@ -368,7 +422,7 @@ impl<A: Algorithm, T: Float, G: GradientSource<T>> VisitorMut<T> for Advance<'_,
         if let Some(state) = &mut state {
             state.steps += 1;
         }
-        let (algorithm, scale) = (*algorithm, self.scale);
+        let algorithm = *algorithm;
         if let Some((rows, gradient)) = on_device {
             let tables =
                 device::Tables { points: param.points_mut(), state, rows, gradient, scale, moments_per_row };

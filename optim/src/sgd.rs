@@ -17,6 +17,11 @@ pub struct Sgd {
     lookahead: bool,
 }
 
+impl Sgd {
+    /// Without momentum.
+    pub(crate) const PLAIN: Sgd = Sgd { momentum: 0.0, lookahead: false };
+}
+
 /// `x ← exp_x(−rate · egrad_to_rgrad(x, g))`, row by row.
 ///
 /// A row-sparse gradient moves the rows it names and does not change a bit of the others.
@@ -46,7 +51,7 @@ impl<T: Float> RiemannianSgd<T> {
     /// # Errors
     /// If the rate is negative or not finite.
     pub fn new(rate: f64) -> Result<Self, OptimError> {
-        Optimiser::with(Sgd { momentum: 0.0, lookahead: false }, rate)
+        Optimiser::with(Sgd::PLAIN, rate)
     }
 
     /// With momentum: `m ← momentum · m + r`, `x ← exp_x(−rate · m)`, then m is transported to the

@@ -53,6 +53,44 @@ fn the_norm_is_of_all_parameters_together() {
     assert_eq!((model.0.value().row(0), model.0.value().row(2)), (&[0.0][..], &[0.9][..]));
 }
 
+/// With clipping by parameter each gradient has a norm of its own: that of its coordinates.
+#[test]
+fn each_parameter_is_clipped_by_itself() {
+    let model = || {
+        let ball = PoincareBall::new(-1.0);
+        (
+            Param::new("a", ball, Tensor::new([2, 2], vec![0.0_f64, 0.1, 0.2, 0.3])),
+            (
+                Param::new("b", Euclidean, Tensor::new([2], vec![1.0, 2.0])),
+                Param::new("c", Euclidean, Tensor::new([2], vec![1.0, 2.0])),
+            ),
+        )
+    };
+    let step = |slopes: [f64; 3], clip: Option<f64>| {
+        let (mut model, tape) = (model(), Tape::new());
+        let [b, c] = [&model.1.0, &model.1.1].map(|param| *param.on(&tape));
+        let a = *model.0.on(&tape).coordinates();
+        // The gradient of a is sparse: its second row only.
+        let loss = slopes[0] * a.gather(&[1]).sum() + slopes[1] * b.sum() + slopes[2] * c.sum();
+        let mut sgd = RiemannianSgd::new(0.1).unwrap();
+        if let Some(clip) = clip {
+            sgd = sgd.clip_each(clip).unwrap();
+        }
+        sgd.step(&mut model, &tape.backward(loss)).unwrap();
+        model.state()
+    };
+    let one = 0.5_f64.sqrt();
+    let clipped = step([30.0, -40.0, 0.01], Some(1.0));
+    let expected = step([one, -one, 0.01], None);
+    for ((name, clipped), (_, expected)) in clipped.iter().zip(&expected) {
+        for (x, y) in clipped.data().iter().zip(expected.data()) {
+            assert!((x - y).abs() < 1e-15, "{name}: {x} {y}");
+        }
+    }
+    assert_ne!(clipped, step([30.0, -40.0, 0.01], None));
+    assert!(RiemannianSgd::<f32>::new(0.1).unwrap().clip_each(0.0).is_err());
+}
+
 /// Clipping must work on exploding gradients, whose squares overflow `f32`.
 #[test]
 fn large_gradients_are_clipped_and_not_lost() {

@@ -1,8 +1,8 @@
 //! Identity of parameters: which are the same and which are separate, and what optimisers keep for them.
 
 use cotangent_engine::{Gradients, Tape, Tensor};
-use cotangent_manifolds::{Euclidean, Module, Param, Path, Visitor, VisitorMut};
-use cotangent_optim::{Accumulated, Average, GradientSource, RiemannianSgd, clip};
+use cotangent_manifolds::{Euclidean, Module, Param, Path, PoincareBall, Visitor, VisitorMut};
+use cotangent_optim::{Accumulated, Average, GradientSource, RiemannianAdam, RiemannianSgd, clip};
 
 /// A clone is a separate parameter: on a tape, for an optimiser and for an average.
 #[test]
@@ -48,6 +48,33 @@ fn clones_are_parameters_of_their_own() {
     for (i, value) in values(&many).into_iter().enumerate() {
         assert!((value - (2.5 - i as f64) * mean).abs() < 1e-14, "{i}: {value}");
     }
+}
+
+/// Matrices by Adam, points by Riemannian SGD with a rate of its own: each as that optimiser alone.
+#[test]
+fn sgd_on_curved_manifolds_beside_adam() {
+    let new = || {
+        let ball = PoincareBall::new(-1.0);
+        (
+            Param::new("points", ball, Tensor::new([2, 2], vec![0.0_f64, 0.1, 0.2, 0.3])),
+            Param::new("matrix", Euclidean, Tensor::new([2, 2], vec![1.0, 2.0, 3.0, 4.0])),
+        )
+    };
+    let (mut together, mut alone) = (new(), new());
+    let mut mixed = RiemannianAdam::new(0.01).unwrap().sgd_on_curved(7.0).unwrap();
+    let (mut adam, mut sgd) = (RiemannianAdam::new(0.01).unwrap(), RiemannianSgd::new(0.07).unwrap());
+    for _ in 0..5 {
+        let tape = Tape::new();
+        let loss = |model: &(Param<PoincareBall, f64>, Param<Euclidean, f64>)| {
+            (model.0.on(&tape).coordinates().matmul(*model.1.on(&tape)) - 1.0).square().sum()
+        };
+        let gradients = tape.backward(loss(&together) + loss(&alone));
+        mixed.step(&mut together, &gradients).unwrap();
+        sgd.step(&mut alone.0, &gradients).unwrap();
+        adam.step(&mut alone.1, &gradients).unwrap();
+        assert_eq!(together.state(), alone.state());
+    }
+    assert!(RiemannianAdam::<f32>::new(0.01).unwrap().sgd_on_curved(-1.0).is_err());
 }
 
 /// Restoring the best model's values keeps the parameters' identity, and so the optimiser's state.

@@ -112,6 +112,8 @@ fn a_resumed_run_is_the_run_to_the_bit() {
     let file = dir.path().join("checkpoint.bin");
     resumes(&file, &RiemannianAdam::<f64>::new(0.05).unwrap().amsgrad());
     resumes(&file, &RiemannianAdam::<f32>::new(0.05).unwrap().decay(0.01).unwrap());
+    let mixed = RiemannianAdam::<f64>::new(0.05).unwrap().sgd_on_curved(2.0).unwrap();
+    resumes(&file, &mixed.clip_each(1.0).unwrap());
     resumes(&file, &RiemannianSgd::<f32>::new(0.05).unwrap().nesterov(0.9).unwrap().clip(1.0).unwrap());
 }
 

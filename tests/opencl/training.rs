@@ -55,6 +55,8 @@ fn riemannian_adam() {
     assert_same_embedding(|| RiemannianAdam::<f64>::new(0.01).unwrap());
     assert_same_embedding(|| RiemannianAdam::<f64>::new(0.01).unwrap().amsgrad());
     assert_same_embedding(|| RiemannianAdam::<f32>::new(0.01).unwrap());
+    assert_same_embedding(|| RiemannianAdam::<f64>::new(0.01).unwrap().sgd_on_curved(5.0).unwrap());
+    assert_same_embedding(|| RiemannianSgd::<f64>::new(0.1).unwrap().clip_each(0.5).unwrap());
 }
 
 /// A small convolutional classifier with dropout: its losses, step by step, and its parameters.

@@ -131,14 +131,14 @@ struct Text {
     second: Vec<String>,
 }
 
-/// Reads SNLI from a directory with `train.tsv`, `val.tsv` and `test.tsv`, each plain or gzip
-/// (`.tsv.gz`). The columns are label, premise and hypothesis. There are two classes: entailment, and all
+/// Reads SNLI from a directory with `train.tsv`, `test.tsv` and the pairs to validate on, for example `val`
+/// for `val.tsv`, each plain or gzip (`.tsv.gz`). The columns are label, premise and hypothesis. There are two classes: entailment, and all
 /// other labels (Ganea et al. 2018, section 4). Words that are not in the training pairs are [`UNKNOWN`].
 ///
 /// # Errors
 /// If a file is missing, a line does not have three columns, a sentence is empty, or a label is not one of
 /// SNLI's.
-pub fn snli(directory: &Path) -> Result<SentencePairs> {
+pub fn snli(directory: &Path, validation: &str) -> Result<SentencePairs> {
     const POSITIVE: &str = "entailment";
     const LABELS: [&str; 4] = [POSITIVE, "neutral", "contradiction", "not_entailment"];
     let part = |name: &str| {
@@ -149,7 +149,7 @@ pub fn snli(directory: &Path) -> Result<SentencePairs> {
             }
         })
     };
-    let [train, validation, test] = [part("train")?, part("val")?, part("test")?];
+    let [train, validation, test] = [part("train")?, part(validation)?, part("test")?];
     let classes = vec!["rest".to_owned(), POSITIVE.to_owned()];
     let class = |label: &str| u32::from(label == POSITIVE);
     Ok(numbered("SNLI".to_owned(), [train, validation, test], classes, class))
@@ -370,7 +370,7 @@ mod tests {
         let mut packed = flate2::write::GzEncoder::new(file, flate2::Compression::default());
         packed.write_all(b"entailment\ta man\ta man\n").unwrap();
         packed.finish().unwrap();
-        let data = snli(dir.path()).unwrap();
+        let data = snli(dir.path(), "val").unwrap();
         assert_eq!(data.words, ["<unknown>", "a", "man", "sleeps", "dog", "pet"]);
         assert_eq!(data.classes, ["rest", "entailment"]);
         let pair =
@@ -379,7 +379,7 @@ mod tests {
         assert_eq!(data.validation, [pair(&[1, 2], &[1, 2], 1)]);
         assert_eq!(data.test, [pair(&[1, UNKNOWN], &[3], 0), pair(&[UNKNOWN, 4], &[1, 4], 0)]);
         write("test.tsv", "neutral\ta\tb\nyes\ta\tb\n");
-        let error = snli(dir.path()).unwrap_err().to_string();
+        let error = snli(dir.path(), "val").unwrap_err().to_string();
         assert!(error.ends_with("test.tsv:2: unknown label \"yes\""), "{error}");
     }
 

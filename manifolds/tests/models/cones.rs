@@ -360,7 +360,7 @@ fn shadow_cones_of_vertical_pairs() {
 #[test]
 fn gradients_of_cones() {
     type Operation = for<'t> fn(&[Var<'t, f64>]) -> Var<'t, f64>;
-    let operations: [(&str, Operation); 10] = [
+    let operations: [(&str, Operation); 12] = [
         ("ball angle", |v| ball(-0.7).cone_angle(&v[0], &v[1])),
         ("ball aperture", |v| ball(-0.7).cone_aperture(&v[0], 0.03)),
         ("ball energy", |v| ball(-0.7).cone_energy(&v[0], &v[1], 0.03)),
@@ -368,6 +368,8 @@ fn gradients_of_cones() {
         ("hyperboloid aperture", |v| Lorentz::new(-0.7).cone_aperture(&v[0], 0.03)),
         ("hyperboloid energy", |v| Lorentz::new(-0.7).cone_energy(&v[0], &v[1], 0.03)),
         ("umbral ancestor", |v| half_space().umbral_ancestor(&v[0].exp(), &v[1].exp(), 0.4)),
+        ("umbral supremum", |v| half_space().umbral_supremum(&v[0].exp(), &v[1].exp(), 0.4)),
+        ("penumbral supremum", |v| half_space().penumbral_supremum(&v[0].exp(), &v[1].exp(), 2.0)),
         ("umbral slack", |v| half_space().umbral_slack(&v[0].exp(), &v[1].exp(), 0.4)),
         ("penumbral ancestor", |v| half_space().penumbral_ancestor(&v[0].exp(), &v[1].exp(), 2.0)),
         ("penumbral slack", |v| half_space().penumbral_slack(&v[0].exp(), &v[1].exp(), 2.0)),

@@ -15,6 +15,8 @@ mod horopca;
 mod maps;
 mod mutants;
 mod product_space;
+mod shadows;
+mod triangles;
 mod values;
 
 /// A loss that weighs every element of a result, near 10: derivatives and rounding are measured against it.

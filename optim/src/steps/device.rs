@@ -167,6 +167,12 @@ pub(crate) fn all_finite<'a, T: Float>(
     sums.reduce(|a, b| a + b).is_none_or(|sum| sum.item() == 0.0)
 }
 
+/// The Euclidean norm of all elements of a tensor. One number is read back.
+pub(crate) fn length<T: Float>(device: Device, tensor: &Tensor<T>) -> f64 {
+    let tape = Tape::<T>::with_device(device);
+    tape.constant(tensor).reshape([tensor.len()]).norm_axis(0).item()
+}
+
 /// See [`clip::norm`](crate::clip::norm). One number is read back, and more only if it is not finite.
 ///
 /// # Errors

@@ -14,7 +14,9 @@ use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::say;
 use cotangent_apps_common::seeds::{self, SeedsOption, Summary};
 use cotangent_apps_common::threads::ThreadsOption;
-use cotangent_apps_pairs::gru::{self, Architecture, Config, Encoder, Metrics, Nonlinearity, Space};
+use cotangent_apps_pairs::gru::{
+    self, Architecture, Config, Encoder, Metrics, Nonlinearity, Protocol, Settings, Space,
+};
 use cotangent_apps_pairs::sentence_pairs::{self, Prefix, SentencePairs};
 
 const EXAMPLES: &str = "\
@@ -49,24 +51,27 @@ struct Cli {
     /// Nonlinearity of the feed-forward layer.
     #[arg(long, value_enum, default_value_t = Nonlinearity::Identity, help_heading = "Model")]
     feed_forward: Nonlinearity,
-    /// Passes over the training pairs.
-    #[arg(long, default_value_t = 10, help_heading = "Training")]
-    epochs: u64,
+    /// How the model is trained, and how it starts.
+    #[arg(long, value_enum, default_value_t = Protocol::Adam, help_heading = "Training")]
+    protocol: Protocol,
+    /// Passes over the training pairs [default: 10; 30 with --protocol released].
+    #[arg(long, help_heading = "Training")]
+    epochs: Option<u64>,
     /// Number of pairs in a batch.
     #[arg(long, default_value_t = 64, help_heading = "Training")]
     batch: usize,
-    /// Floating-point type of all numbers.
-    #[arg(long, value_enum, default_value_t = Precision::F32, help_heading = "Model")]
-    precision: Precision,
-    /// Initial learning rate of Riemannian Adam.
-    #[arg(long, default_value_t = 0.01, allow_negative_numbers = true, help_heading = "Training")]
-    lr: f64,
+    /// Floating-point type of all numbers [default: f32; f64 with --protocol released].
+    #[arg(long, value_enum, help_heading = "Model")]
+    precision: Option<Precision>,
+    /// Initial learning rate of Adam [default: 0.01; 0.001 with --protocol released].
+    #[arg(long, allow_negative_numbers = true, help_heading = "Training")]
+    lr: Option<f64>,
     /// Final learning rate as a factor of the initial one, from 0 to 1. The rate falls along half a cosine;
-    /// 1 keeps it constant.
-    #[arg(long, default_value_t = 0.01, allow_negative_numbers = true, help_heading = "Training")]
-    lr_floor: f64,
-    /// Largest norm of a step's gradient, over all parameters together. Longer gradients are scaled down
-    /// to it.
+    /// 1 keeps it constant [default: 0.01; 1 with --protocol released].
+    #[arg(long, allow_negative_numbers = true, help_heading = "Training")]
+    lr_floor: Option<f64>,
+    /// Largest norm of a step's gradient: over all parameters together, or with --protocol released of each
+    /// parameter. Longer gradients are scaled down to it.
     #[arg(long, default_value_t = 1.0, allow_negative_numbers = true, help_heading = "Training")]
     clip: f64,
     /// Seed of the initial model and of the order of the pairs. Same seed, same result, for any number of
@@ -114,7 +119,8 @@ struct Data {
     /// and testing.
     #[arg(long, default_value_t = 1, help_heading = "Data")]
     data_seed: u64,
-    /// Directory of SNLI: the files train, val and test, each .tsv or .tsv.gz.
+    /// Directory of SNLI: the files train, val (with --protocol released dev_2class) and test, each .tsv or
+    /// .tsv.gz.
     #[arg(long, help_heading = "Data")]
     path: Option<PathBuf>,
 }
@@ -140,6 +146,7 @@ impl Cli {
     /// The configuration of a run.
     fn config(&self, architecture: Architecture, seed: u64) -> Result<Config> {
         let (kappa, learn_kappa) = curvature(&self.kappa)?;
+        let Settings { epochs, precision, lr, lr_floor } = self.protocol.settings();
         let config = Config {
             architecture,
             dim: self.dim,
@@ -147,11 +154,12 @@ impl Cli {
             learn_kappa,
             cell: self.cell.unwrap_or(Nonlinearity::of_authors(architecture.body)),
             feed_forward: self.feed_forward,
-            epochs: self.epochs,
+            protocol: self.protocol,
+            epochs: self.epochs.unwrap_or(epochs),
             batch: self.batch,
-            precision: self.precision,
-            lr: self.lr,
-            lr_floor: self.lr_floor,
+            precision: self.precision.unwrap_or(precision),
+            lr: self.lr.unwrap_or(lr),
+            lr_floor: self.lr_floor.unwrap_or(lr_floor),
             clip: self.clip,
             seed,
         };
@@ -166,9 +174,9 @@ impl Data {
         Prefix { sizes, ..Prefix::of_paper(noise) }.generate(self.data_seed)
     }
 
-    fn read(&self) -> Result<SentencePairs> {
+    fn read(&self, protocol: Protocol) -> Result<SentencePairs> {
         match (self.data.as_str(), &self.path) {
-            ("snli", Some(path)) => sentence_pairs::snli(path),
+            ("snli", Some(path)) => sentence_pairs::snli(path, protocol.snli_validation()),
             ("snli", None) => {
                 Err(AppError::usage("--data snli: --path is needed, the directory of its files"))
             }
@@ -216,7 +224,7 @@ fn run(cli: Cli) -> Result<()> {
     if cli.table {
         return threads.run(|| table(&cli, &device));
     }
-    let data = cli.data.read()?;
+    let data = cli.data.read(cli.protocol)?;
     threads.run(|| train(&cli, &data, cli.architecture.choose(), &cli.out, &device))?;
     say!("written to {}", cli.out.display());
     Ok(())
@@ -258,7 +266,8 @@ fn train(
 fn table(cli: &Cli, device: &Device) -> Result<()> {
     let mut data: Vec<SentencePairs> =
         [10, 30, 50].into_iter().map(|noise| cli.data.prefix(noise)).collect::<Result<_>>()?;
-    data.extend(cli.data.path.as_deref().map(sentence_pairs::snli).transpose()?);
+    let snli = |path| sentence_pairs::snli(path, cli.protocol.snli_validation());
+    data.extend(cli.data.path.as_deref().map(snli).transpose()?);
     let mut lines = Vec::new();
     for row in gru::TABLE_1 {
         let mut line = format!("{:<28}", row.name);

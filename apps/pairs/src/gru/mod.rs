@@ -109,6 +109,60 @@ pub const TABLE_1: [Published; 6] = {
     ]
 };
 
+/// How a model is trained, and how it starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    /// Riemannian Adam for all parameters, at a rate that falls.
+    Adam,
+    /// As in the authors' own program: Adam for Euclidean parameters; for points Riemannian SGD, at 10 times
+    /// that rate, and words at 100 times. Each parameter's gradient is clipped by itself. Words start near
+    /// the origin, matrices by Glorot's rule. SNLI is validated on all pairs of dev_2class.
+    Released,
+}
+
+/// The settings of a protocol.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Passes over the training pairs.
+    pub epochs: u64,
+    /// Floating-point type of all numbers.
+    pub precision: Precision,
+    /// Initial learning rate.
+    pub lr: f64,
+    /// Final learning rate as a factor of the initial one.
+    pub lr_floor: f64,
+}
+
+impl Protocol {
+    /// The settings where nothing else is asked for.
+    pub fn settings(self) -> Settings {
+        match self {
+            Protocol::Adam => Settings { epochs: 10, precision: Precision::F32, lr: 0.01, lr_floor: 0.01 },
+            Protocol::Released => Settings { epochs: 30, precision: Precision::F64, lr: 1e-3, lr_floor: 1.0 },
+        }
+    }
+
+    /// The name of the file of SNLI that has the validation pairs.
+    pub fn snli_validation(self) -> &'static str {
+        match self {
+            Protocol::Adam => "val",
+            Protocol::Released => "dev_2class",
+        }
+    }
+
+    fn optimiser<T: Float>(self, config: &Config) -> Result<RiemannianAdam<T>> {
+        let adam = RiemannianAdam::new(config.lr)?;
+        Ok(match (self, config.architecture.body) {
+            (Protocol::Adam, _) => adam.clip(config.clip)?,
+            (Protocol::Released, Space::Euclidean) => adam.sgd_on_curved(10.0)?.clip_each(config.clip)?,
+            (Protocol::Released, Space::Hyperbolic) => {
+                adam.sgd_on_curved(10.0)?.clip_each(config.clip)?.group("words", 10.0, 0.0)?
+            }
+        })
+    }
+}
+
 /// Everything that determines the result of a run, except the data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Config {
@@ -124,18 +178,20 @@ pub struct Config {
     pub cell: Nonlinearity,
     /// Nonlinearity of the feed-forward layer.
     pub feed_forward: Nonlinearity,
+    /// How the model is trained.
+    pub protocol: Protocol,
     /// Passes over the training pairs.
     pub epochs: u64,
     /// Number of pairs in a batch.
     pub batch: usize,
     /// Floating-point type of all numbers.
     pub precision: Precision,
-    /// Initial learning rate of Riemannian Adam.
+    /// Initial learning rate of Adam.
     pub lr: f64,
     /// Final learning rate as a factor of the initial one. The rate falls along half a cosine.
     pub lr_floor: f64,
-    /// The largest norm of a step's gradient, over all parameters together. Longer gradients are scaled
-    /// down.
+    /// The largest norm of a step's gradient: over all parameters together, or of each parameter, as the
+    /// protocol says. Longer gradients are scaled down.
     pub clip: f64,
     /// Seed of all random draws.
     pub seed: u64,
@@ -153,6 +209,7 @@ impl Config {
             ("kappa", self.kappa != other.kappa || self.learn_kappa != other.learn_kappa),
             ("cell", self.cell != other.cell),
             ("feed-forward", self.feed_forward != other.feed_forward),
+            ("protocol", self.protocol != other.protocol),
             ("epochs", self.epochs != other.epochs),
             ("batch", self.batch != other.batch),
             ("precision", self.precision != other.precision),
@@ -264,14 +321,23 @@ impl Run<'_> {
     /// Trains with these geometries: chooses the encoder.
     fn with<T: Float, B: Geometry<T>, H: Geometry<T>>(&self, body: B, head: H) -> Result<Metrics> {
         let (dim, sizes) = (self.config.dim, [self.data.words.len(), self.data.classes.len()]);
-        let activation = self.config.cell.activation();
+        let (activation, protocol) = (self.config.cell.activation(), self.config.protocol);
         match self.config.architecture.encoder {
             Encoder::Rnn => {
-                let cell = |m, rng: &mut _| Rnn { activation, ..Rnn::new(m, dim, dim, rng) };
+                let cell = |m, rng: &mut _| {
+                    let mut rnn = Rnn { activation, ..Rnn::new(m, dim, dim, rng) };
+                    protocol.start(&mut rnn.hidden, rng);
+                    rnn
+                };
                 self.train(Model::new(body, head, cell, self.config, sizes))
             }
             Encoder::Gru => {
-                let cell = |m, rng: &mut _| Gru { activation, ..Gru::new(m, dim, dim, rng) };
+                let cell = |m, rng: &mut _| {
+                    let mut gru = Gru { activation, ..Gru::new(m, dim, dim, rng) };
+                    protocol.start(&mut gru.gates, rng);
+                    protocol.start(&mut gru.hidden, rng);
+                    gru
+                };
                 self.train(Model::new(body, head, cell, self.config, sizes))
             }
         }
@@ -288,7 +354,7 @@ impl Run<'_> {
         let out = &options.out;
         let _held = output::hold(out)?;
         let fingerprint = data.fingerprint();
-        let mut adam = RiemannianAdam::new(config.lr)?.clip(config.clip)?;
+        let mut adam = config.protocol.optimiser(config)?;
         let steps = config.epochs * data.train.len().div_ceil(config.batch) as u64;
         let mut progress = Progress::new("step", 0, steps);
         let mut trainer = Trainer::of_run(config.epochs, (config.clone(), fingerprint), |found, ours| {

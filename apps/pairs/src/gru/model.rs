@@ -1,13 +1,33 @@
 //! The model: two encoders, a feed-forward layer, logistic regression.
 
+use cotangent::layers::init;
 use cotangent::prelude::*;
 use cotangent_apps_common::confusion::Confusion;
 
-use super::{Config, purpose};
+use super::{Config, Protocol, purpose};
 use crate::sentence_pairs::{Padded, Pair};
 
-/// Largest absolute value of an initial coordinate of a word.
-const WORD_RANGE: f64 = 0.1;
+impl Protocol {
+    /// Largest absolute value of an initial coordinate of a word in `dim` dimensions. In the authors' program
+    /// it is `∛(3 ε²/(2 dim))` with ε = 0.001.
+    fn word_range(self, dim: usize) -> f64 {
+        match self {
+            Protocol::Adam => 0.1,
+            Protocol::Released => (3.0 * 1e-6 / (2.0 * dim as f64)).cbrt(),
+        }
+    }
+
+    /// Draws the recurrent matrices of a cell, one below the other, in the authors' way: each by
+    /// [`init::glorot_uniform`].
+    pub(super) fn start<T: Float>(self, matrices: &mut Param<Euclidean, T>, rng: &mut rng::Rng) {
+        if self == Protocol::Released {
+            let dim = matrices.value().width();
+            for matrix in matrices.value_mut().data_mut().chunks_mut(dim * dim) {
+                matrix.copy_from_slice(init::glorot_uniform::<T>(dim, dim, rng).data());
+            }
+        }
+    }
+}
 
 /// Two encoders, one for each sentence. Their final states, and the squared distance of these, go through a
 /// feed-forward layer into a logistic regression: Ganea et al. 2018, section 4, "Models architecture".
@@ -35,7 +55,14 @@ impl<T: Float, B: Geometry<T>, H: Geometry<T>, C: Cell<B::Learned, T>> Model<T, 
         let (mut rng, dim) = (rng::stream(config.seed, purpose::INITIAL, 0), config.dim);
         let manifold = body.manifold();
         Model {
-            words: Embedding::uniform("words", manifold, words, dim, WORD_RANGE, &mut rng),
+            words: Embedding::uniform(
+                "words",
+                manifold,
+                words,
+                dim,
+                config.protocol.word_range(dim),
+                &mut rng,
+            ),
             first: cell(manifold, &mut rng),
             second: cell(manifold, &mut rng),
             join: Concat::new(manifold, &[dim, dim], 1, dim, &mut rng),

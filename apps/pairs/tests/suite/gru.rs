@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use cotangent_apps_common::precision::Precision;
 use cotangent_apps_pairs::gru::{Metrics, TABLE_1};
 
 use crate::common::{App, Dir, bytes};
@@ -65,6 +66,42 @@ fn it_learns_and_draws() {
     for file in ["curves.svg", "sentences.svg", "checkpoint.bin"] {
         assert!(Path::new(&out).join(file).exists(), "{file} is missing");
     }
+}
+
+/// The authors' protocol: its settings, what it trains, and SNLI's pairs to validate on.
+#[test]
+fn the_released_protocol_trains_and_resumes() {
+    let d = Dir::new();
+    let file = echoes(&d);
+    for model in ["euclidean-gru", "hyperbolic-rnn", "hyperbolic-gru"] {
+        let run = |name: &str, more: &[&str]| {
+            let out = d.path(name);
+            let args = ["--data", &file, "--protocol", "released", "--model", model, "--out", &out];
+            GRU.succeeds(&[&args[..], more].concat());
+            (bytes(&out, "model.safetensors"), metrics(&out))
+        };
+        let (whole, of_whole) = run("whole", &[]);
+        let config = &of_whole.config;
+        let settings = (config.epochs, config.precision, config.lr, config.lr_floor);
+        assert_eq!(settings, (30, Precision::F64, 1e-3, 1.0));
+        assert!(of_whole.epochs[29].loss < of_whole.epochs[0].loss, "{of_whole:?}");
+        let (other, _) = run("other", &["--lr", "0.01", "--epochs", "30", "--precision", "f64"]);
+        assert!(whole != other);
+        let (again, _) = run("whole", &["--resume"]);
+        assert!(whole == again);
+    }
+    let line = |label: &str| format!("{label}\ta man\ta dog\n");
+    for (name, text) in [
+        ("train.tsv", line("entailment").repeat(20) + &line("neutral").repeat(20)),
+        ("dev_2class.tsv", line("not_entailment")),
+        ("test.tsv", line("contradiction")),
+    ] {
+        d.write(name, text);
+    }
+    let snli = ["--data", "snli", "--path", &d.path(""), "--epochs", "1", "--out", &d.path("snli")];
+    GRU.succeeds(&[&snli[..], &["--protocol", "released"]].concat());
+    assert_eq!(metrics(&d.path("snli")).pairs, [40, 1, 1]);
+    assert!(GRU.fails(&snli).contains("val.tsv"));
 }
 
 #[test]

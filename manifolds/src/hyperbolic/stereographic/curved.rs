@@ -208,10 +208,11 @@ impl<'t, T: Float> Curved<Var<'t, T>> {
     /// If the shapes do not fit, or there are more than 2³² logits.
     #[track_caller]
     pub fn logits(&self, x: Var<'t, T>, p: Var<'t, T>, a: Var<'t, T>) -> Var<'t, T> {
-        let tape = x.tape();
-        let normals = Var::vector(f::LogitNormal, [&p, &a], [&self.kappa]);
-        let classes = [self.lambda(&p), (p * a).sum_axis(-1), (a * a).sum_axis(-1)];
-        let logits = tape.pairs(f::Logits, [x, normals], [self.lambda(&x)], classes, [self.kappa]).scores();
+        let (tape, kappa) = (x.tape(), &self.kappa);
+        let normals = Var::vector(f::LogitNormal, [&p, &a], [kappa]);
+        let classes =
+            [Var::scalar(f::LogitOffset, [&p, &a], [kappa]), Var::scalar(f::LogitScale, [&p, &a], [kappa])];
+        let logits = self.logits_of_classes(x, normals, classes);
         if !tape.device().is_cpu() {
             return logits;
         }
@@ -241,9 +242,17 @@ impl<'t, T: Float> Curved<Var<'t, T>> {
     /// If the shapes do not fit.
     #[track_caller]
     pub fn unidirectional_logits(&self, x: Var<'t, T>, z: Var<'t, T>, r: Var<'t, T>) -> Var<'t, T> {
-        let margin = 2.0 / self.lambda(&x);
-        let square = (z * z).sum_axis(-1);
-        x.tape().pairs(f::UnidirectionalLogits, [x, z], [margin], [square, r], [self.kappa]).scores()
+        let kappa = &self.kappa;
+        let normals = Var::vector(f::UnidirectionalNormal, [&z], [kappa, &r]);
+        let offsets = Var::scalar(f::UnidirectionalOffset, [&z], [kappa, &r]);
+        self.logits_of_classes(x, normals, [offsets, Var::scalar(f::UnidirectionalScale, [&z], [])])
+    }
+
+    /// The logits by one product of matrices: see [`f::Logits`].
+    fn logits_of_classes(&self, x: Var<'t, T>, normals: Var<'t, T>, classes: [Var<'t, T>; 2]) -> Var<'t, T> {
+        let lambda = self.lambda(&x);
+        let rows = x * (0.5 * lambda).insert_axis(lambda.shape().axes().len());
+        x.tape().pairs(f::Logits, [rows, normals], [lambda - 1.0], classes, [self.kappa]).scores()
     }
 }
 
@@ -251,19 +260,38 @@ impl<'t, T: Float> Curved<Var<'t, T>> {
 /// `‖x‖² + ‖p‖²` are computed by themselves.
 const NEAR: f64 = 1.0 / 64.0;
 
-/// The pairs of a row of x, `[…, n, d]`, and a row of p, `[m, d]`, that are near each other.
+/// The largest ratio of ‖x‖² and ‖p‖² of near pairs, rounded up: with s = ‖x‖/‖p‖, `(s − 1)² < NEAR (s² + 1)`
+/// has the solutions s < 1.195.
+const NORMS_OF_NEAR: f64 = 1.44;
+
+/// The pairs of a row of x, `[…, n, d]`, and a row of p, `[m, d]`, that are near each other. Their norms differ
+/// little then, so rows of x with other norms than all rows of p are left out.
 fn near_pairs<T: Float>(x: Var<'_, T>, p: Var<'_, T>) -> Vec<(u32, u32)> {
     let tape = x.tape();
     let [x, p] = [x, p].map(|rows| rows.to_tensor());
     let squares = |rows: &Tensor<T>| -> Vec<T> {
         rows.rows().map(|row| row.iter().fold(T::zero(), |sum, &x| sum + x * x)).collect()
     };
+    let [of_x, of_p] = [&x, &p].map(squares);
+    // Of near rows, (‖x‖ − ‖p‖)² < NEAR (‖x‖² + ‖p‖²), so ‖x‖² and ‖p‖² differ by this factor at most.
+    let factor = T::nearest(NORMS_OF_NEAR);
+    let least = of_p.iter().copied().reduce(|a, b| if b < a { b } else { a });
+    let most = of_p.iter().copied().reduce(|a, b| if a < b { b } else { a });
+    let (Some(least), Some(most)) = (least, most) else { return Vec::new() };
+    let possible = |&i: &usize| of_x[i] * factor >= least && of_x[i] <= most * factor;
+    let candidates: Vec<usize> = (0..of_x.len()).filter(possible).collect();
+    if candidates.is_empty() {
+        return Vec::new();
+    }
+    let rows: Vec<T> = candidates.iter().flat_map(|&i| x.row(i).iter().copied()).collect();
+    let rows = tape.constant(&Tensor::new([candidates.len(), x.width()], rows));
     // ‖x − p‖² is below the bound where ⟨x, p⟩ is above this times the sum of the squares.
     let share = T::nearest(0.5 * (1.0 - NEAR));
-    let [of_x, of_p] = [&x, &p].map(|rows| squares(rows).into_iter().map(|s| s * share).collect::<Vec<T>>());
+    let of_p: Vec<T> = of_p.into_iter().map(|s| s * share).collect();
     let mut pairs = Vec::new();
-    tape.constant(&x).matmul_nt(tape.constant(&p)).with_data(|products| {
-        for (i, (products, &of_x)) in products.chunks(p.rows().len().max(1)).zip(&of_x).enumerate() {
+    rows.matmul_nt(tape.constant(&p)).with_data(|products| {
+        for (&i, products) in candidates.iter().zip(products.chunks(of_p.len().max(1))) {
+            let of_x = of_x[i] * share;
             let near = |(product, of_p): (&T, &T)| *product - *of_p > of_x;
             // No early end: several are compared at once.
             if products.iter().zip(&of_p).fold(false, |any, pair| any | near(pair)) {

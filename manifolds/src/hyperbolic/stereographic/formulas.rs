@@ -8,7 +8,8 @@ use cotangent_engine::{Scalar, row_formula};
 use super::angle::{half_angle, turn};
 pub use super::busemann::Busemann;
 pub use super::gyroplane::{
-    Gyroplane, Logit, LogitNormal, Logits, UnidirectionalLogit, UnidirectionalLogits,
+    Gyroplane, Logit, LogitNormal, LogitOffset, LogitScale, Logits, UnidirectionalLogit,
+    UnidirectionalNormal, UnidirectionalOffset, UnidirectionalScale,
 };
 pub use super::gyrovector::{Add, CoAdd, Exp0, Gyration, Log0, Scale};
 use crate::hyperbolic::geodesic::{half_deficit, parts, within};
@@ -266,6 +267,12 @@ row_formula! {
 }
 
 row_formula! {
+    /// The size of the gyroline element, `‖v‖/m_x`.
+    pub GyrolineElement = "stereographic.gyroline_element": number [Input(0), Input(1)];
+    mx = Margin(0), v = Along(1, 1) => v / mx
+}
+
+row_formula! {
     /// The identity on points; a row on or outside the boundary is scaled to just inside.
     pub Project = "stereographic.project": vector [Input(0)], domain Ball;
     mx = Margin(0), xx = Dot(0, 0), kappa = Param(0), epsilon = Epsilon => {
@@ -292,6 +299,7 @@ pub const ALL: &[Formula] = &[
     Formula::row(Inner, Ball, &[KAPPA]),
     Formula::row(Norm, Ball, &[KAPPA]),
     Formula::row(Lambda, Ball, &[KAPPA]),
+    Formula::row(GyrolineElement, Ball, &[KAPPA]),
     Formula::row(Project, Ball, &[KAPPA]),
     Formula::row(Add, Ball, &[KAPPA]),
     Formula::row(CoAdd, Ball, &[KAPPA]),
@@ -302,14 +310,12 @@ pub const ALL: &[Formula] = &[
     Formula::row(Gyroplane, Ball, &[KAPPA]),
     Formula::row(Logit, Ball, &[KAPPA]),
     Formula::row(LogitNormal, Ball, &[KAPPA]),
-    Formula::pair(
-        Logits,
-        &[Range(-0.3, 0.3), Range(2.0, 4.0), Range(2.0, 4.0), Range(-0.3, 0.3), Range(0.2, 1.0), KAPPA],
-    ),
+    Formula::row(LogitOffset, Ball, &[KAPPA]),
+    Formula::row(LogitScale, Ball, &[KAPPA]),
+    Formula::pair(Logits, &[Range(-0.3, 0.3), Range(1.0, 3.0), Range(-0.3, 0.3), Range(0.2, 1.0), KAPPA]),
     Formula::row(UnidirectionalLogit, Ball, &[KAPPA, STEP]),
-    Formula::pair(
-        UnidirectionalLogits,
-        &[Range(-0.3, 0.3), Range(0.7, 1.0), Range(0.2, 1.0), STEP, NEGATIVE],
-    ),
+    Formula::row(UnidirectionalNormal, Ball, &[KAPPA, STEP]),
+    Formula::row(UnidirectionalOffset, Ball, &[KAPPA, STEP]),
+    Formula::row(UnidirectionalScale, Ball, &[]),
     Formula::row(Busemann, Ball, &[NEGATIVE]),
 ];

@@ -66,27 +66,50 @@ impl RowFormula<3, 4, 7, 1> for Logit {
 }
 
 row_formula! {
-    /// Of a class with point p and normal a, what points are multiplied with: `n = m_p a −
-    /// 2κ⟨p, a⟩ p`. The numerator of [`Logit`] is `m_p ⟨d, a⟩ + κ‖d‖² ⟨p, a⟩ =
-    /// ⟨x, n⟩ − (2 − m_x) ⟨p, a⟩`.
+    /// Of a class with point p and normal a, what points are multiplied with: `n = λ_p² (m_p a −
+    /// 2κ⟨p, a⟩ p)`. The numerator of [`Logit`] is `m_p ⟨d, a⟩ + κ‖d‖² ⟨p, a⟩ = (⟨x, n⟩ − (2 − m_x) q)/λ_p²`,
+    /// with q of [`LogitOffset`].
     pub LogitNormal = "stereographic.logit_normal": vector [Input(0), Input(1)], domain Free;
-    mp = Margin(0), pa = Dot(0, 1), kappa = Param(0) => [S::constant(-2.0) * kappa * pa, mp]
+    mp = Margin(0), pa = Dot(0, 1), kappa = Param(0) => {
+        let lambda = S::constant(2.0) / mp;
+        [S::constant(-2.0) * kappa * pa * lambda.square(), S::constant(2.0) * lambda]
+    }
 }
 
-/// The logits of all pairs of a point x and a class, from `⟨x, n⟩`: those of [`Logit`], multiplied out
-/// as [`LogitNormal`] says. The number of a left row is λ_x, those of a right row are λ_p, ⟨p, a⟩
-/// and ‖a‖², the parameter is κ. Where x is near p, the terms cancel.
+row_formula! {
+    /// The offset of a class with point p and normal a, `q = λ_p² ⟨p, a⟩`.
+    pub LogitOffset = "stereographic.logit_offset": number [Input(0), Input(1)];
+    mp = Margin(0), pa = Dot(0, 1) => S::constant(4.0) * pa / mp.square()
+}
+
+row_formula! {
+    /// `v = 1/(λ_p ‖a‖)` of a class with point p and normal a; 0 where a is 0.
+    pub LogitScale = "stereographic.logit_scale": number [Input(0), Input(1)];
+    mp = Margin(0), aa = Dot(1, 1) => S::constant(0.5) * mp * inverse_root(aa)
+}
+
+/// `1/√s`; 0 where s is 0.
+#[inline(always)]
+fn inverse_root<S: Scalar>(s: S) -> S {
+    let positive = S::zero().lt(s);
+    S::select(positive, S::select(positive, s, S::one()).sqrt().recip(), S::zero())
+}
+
+/// The logits of all pairs of a point and a class, those of [`Logit`] or [`UnidirectionalLogit`] multiplied
+/// out: `t sin_κ⁻¹(t v)/(t v)` with `t = ½λ_x ⟨x, n⟩ − (λ_x − 1) q`. The left rows are ½λ_x x, and their
+/// number is λ_x − 1. The right rows are n, and their numbers are q and v. The parameter is κ. Where x is near
+/// the class's point, the terms cancel.
 #[derive(Clone, Copy, Debug)]
 pub struct Logits;
 
-impl PairFormula<1, 3, 1> for Logits {
+impl PairFormula<1, 2, 1> for Logits {
     const NAME: &'static str = "stereographic.logits";
     cotangent_engine::compiled_here!(pair);
     const PAIRING: Pairing = Pairing::Dot;
     #[inline(always)]
-    fn eval<S: Scalar>(xn: S, [lx]: [S; 1], [lp, pa, aa]: [S; 3], [kappa]: [S; 1]) -> S {
-        let t = (S::constant(0.5) * lx * xn - (lx - S::one()) * pa) * lp;
-        lp * arc(t, aa, kappa).0
+    fn eval<S: Scalar>(xn: S, [l]: [S; 1], [q, v]: [S; 2], [kappa]: [S; 1]) -> S {
+        let t = xn - l * q;
+        t * half_angle(kappa * (t * v).square())
     }
 }
 
@@ -113,17 +136,23 @@ row_formula! {
     unidirectional(mx, xz, zz, r, kappa)
 }
 
-/// The logits of all pairs of a point and a class. The number of a left row is its margin m_x, those of
-/// a right row are ‖z‖² and r, the parameter is κ. Shimizu et al. 2021, eq. 6.
-#[derive(Clone, Copy, Debug)]
-pub struct UnidirectionalLogits;
+row_formula! {
+    /// The right rows of [`Logits`] for a class of direction z and offset r = parameter 1:
+    /// `n = 4 cosh(2√c r) z`.
+    pub UnidirectionalNormal = "stereographic.unidirectional_normal": vector [Input(0)];
+    kappa = Param(0), r = Param(1) => [S::constant(4.0) * (S::constant(4.0) * kappa * r.square()).cosc()]
+}
 
-impl PairFormula<1, 2, 1> for UnidirectionalLogits {
-    const NAME: &'static str = "stereographic.unidirectional_logits";
-    cotangent_engine::compiled_here!(pair);
-    const PAIRING: Pairing = Pairing::Dot;
-    #[inline(always)]
-    fn eval<S: Scalar>(xz: S, [mx]: [S; 1], [zz, r]: [S; 2], [kappa]: [S; 1]) -> S {
-        unidirectional(mx, xz, zz, r, kappa)
+row_formula! {
+    /// The offset of a class of direction z and offset r = parameter 1: `q = 2‖z‖ sinh(2√c r)/√c`.
+    pub UnidirectionalOffset = "stereographic.unidirectional_offset": number [Input(0)];
+    z = Along(0, 0), kappa = Param(0), r = Param(1) => {
+        S::constant(4.0) * r * (S::constant(4.0) * kappa * r.square()).sinc() * z
     }
+}
+
+row_formula! {
+    /// `v = 1/(2‖z‖)` of a class of direction z; 0 where z is 0.
+    pub UnidirectionalScale = "stereographic.unidirectional_scale": number [Input(0)];
+    zz = Dot(0, 0) => S::constant(0.5) * inverse_root(zz)
 }

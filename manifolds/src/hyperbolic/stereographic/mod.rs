@@ -197,6 +197,12 @@ impl<S: Sign> KappaStereographic<S> {
         self.curved(x).lambda(x)
     }
 
+    /// The size of the Riemannian gyroline element: `‖(x + v) ⊖ x‖` to first order in v, which is
+    /// `‖v‖/(1 + κ‖x‖²)`, half of the norm of v. Ganea, Bécigneul, Hofmann 2018, eq. 7.
+    pub fn gyroline_element<R: Rows>(&self, x: &R, v: &R) -> R::Scalar {
+        R::scalar(formulas::GyrolineElement, [x, v], [&x.constant(self.kappa)])
+    }
+
     /// The logit of the class whose gyroplane goes through p with normal a: see [`Curved::logit`].
     pub fn logit<R: Rows>(&self, x: &R, p: &R, a: &R) -> R::Scalar {
         self.curved(x).logit(x, p, a)
