@@ -104,12 +104,12 @@ impl Default for AttentionOptions {
 }
 
 impl AttentionOptions {
-    /// The score of this name, with the height or radius of the options, for heads of `head_dim`
-    /// dimensions.
+    /// The score of this name, with the height or radius of the options, for queries and keys whose
+    /// dimensions the option `key` gives.
     ///
     /// # Errors
     /// If there is no such score, or an option does not apply to it. The error names the option.
-    pub fn score(&self, name: &str, scores: &Scores, head_dim: usize) -> Result<Box<dyn Score<f32>>> {
+    pub fn score(&self, name: &str, scores: &Scores, key: (&str, usize)) -> Result<Box<dyn Score<f32>>> {
         let Some(mut score) = scores.iter().find(|score| score.name() == name).map(|score| score.duplicate())
         else {
             let names: Vec<&str> = scores.iter().map(|score| score.name()).collect();
@@ -126,8 +126,9 @@ impl AttentionOptions {
                 _ => return Err(AppError::usage(format!("--{option}: --attention {name} has no {option}"))),
             }
         }
-        if score.needs_height() && head_dim < 2 {
-            return Err(AppError::usage(format!("--head-dim 1: --attention {name} needs 2 or more")));
+        let (option, dimensions) = key;
+        if score.needs_height() && dimensions < 2 {
+            return Err(AppError::usage(format!("--{option} 1: --attention {name} needs 2 or more")));
         }
         Ok(score)
     }

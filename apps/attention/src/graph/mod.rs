@@ -71,7 +71,7 @@ impl Config {
             ("epochs", self.epochs),
         ])?;
         options::seeds(self.seed, self.seeds)?;
-        let score = self.options.score(&self.attention, scores, self.head_dim)?;
+        let score = self.options.score(&self.attention, scores, ("head-dim", self.head_dim))?;
         options::below_one(&[("dropout", self.dropout)])?;
         options::positive(&[("lr", self.lr)])?;
         options::not_negative(&[("decay", self.decay)])?;

@@ -63,9 +63,12 @@ struct Train {
     /// Share of the target probability that is spread evenly over all tokens, from 0 to below 1.
     #[arg(long, default_value_t = 0.1, allow_negative_numbers = true, help_heading = "Training")]
     label_smoothing: f64,
-    /// Dropout rate, from 0 to below 1.
+    /// Dropout rate of embeddings and of each sublayer's result, from 0 to below 1.
     #[arg(long, default_value_t = 0.1, allow_negative_numbers = true, help_heading = "Model")]
     dropout: f64,
+    /// Dropout rate of attention weights, from 0 to below 1.
+    #[arg(long, default_value_t = 0.0, allow_negative_numbers = true, help_heading = "Model")]
+    attention_dropout: f64,
     /// Weight decay, decoupled from the gradient (AdamW): each step shrinks the parameters by the learning
     /// rate times this number.
     #[arg(long, default_value_t = 0.0001, allow_negative_numbers = true, help_heading = "Training")]
@@ -173,6 +176,9 @@ struct ModelOptions {
     /// Dimensions of a head [default: the width divided by the number of heads].
     #[arg(long, help_heading = "Model")]
     head_dim: Option<usize>,
+    /// Dimensions of a head's queries and keys; its values keep those of --head-dim [default: as --head-dim].
+    #[arg(long, help_heading = "Model")]
+    key_dim: Option<usize>,
     /// Where residual blocks apply layer normalisation.
     #[arg(long, value_enum, default_value_t = NormOption::Pre, help_heading = "Model")]
     norm: NormOption,
@@ -267,13 +273,15 @@ impl Train {
         else {
             unreachable!("four numbers")
         };
+        let head_dim = head_dim.unwrap_or((width / heads.max(1)).max(1));
         let config = Config {
             attention: attention.to_owned(),
             options: self.model.options,
             layers,
             width,
             heads,
-            head_dim: head_dim.unwrap_or((width / heads.max(1)).max(1)),
+            head_dim,
+            key_dim: self.model.key_dim.filter(|&key| key != head_dim),
             hidden,
             norm: self.model.norm,
             positions: self.model.positions,
@@ -286,6 +294,7 @@ impl Train {
             warm_up: self.warm_up,
             label_smoothing: self.label_smoothing,
             dropout: self.dropout,
+            attention_dropout: self.attention_dropout,
             decay: self.decay,
             clip: self.clip,
             average: self.average,
