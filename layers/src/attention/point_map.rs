@@ -14,7 +14,7 @@ use crate::attention::score::parts;
 /// use cotangent_layers::PointMap;
 /// use cotangent_manifolds::{Manifold, PoincareBall};
 /// let (ball, x) = (PoincareBall::new(-1.0), Row::from([3.0, 4.0, 2.0]));
-/// let norm = |map: PointMap, x: &Row| ball.dist(&ball.origin(x.len()), &map.ball(x));
+/// let norm = |map: PointMap, x: &Row<f64>| ball.dist(&ball.origin(x.len()), &map.ball(x));
 /// assert!((norm(PointMap::Exp, &Row::from([0.3, 0.4])) - 2.0 * 0.5).abs() < 1e-14); // in the ball: twice
 /// assert!((norm(PointMap::Weierstrass, &Row::from([3.0, 4.0])) - 5.0_f64.asinh()).abs() < 1e-14);
 /// let polar = PointMap::Polar.ball(&x); // a direction of two dimensions, and the radius
@@ -26,8 +26,8 @@ pub enum PointMap {
     Psi,
     /// ξ, onto the half-space below a light source: [`HalfSpace::xi`]. Tseng et al. 2023, eq. 11.
     Xi,
-    /// The exponential map at the origin: `(0, …, 0, 1)` in the half-space. Tseng et al. 2023, eq. 9 and
-    /// section 5.1; exp₀ in the ball.
+    /// The exponential map at the origin: `(0, …, 0, 1)` in the half-space, where rows longer than 340 (`f32`:
+    /// 40) count as that long. Tseng et al. 2023, eq. 9 and section 5.1; exp₀ in the ball.
     Exp,
     /// Pseudo-polar coordinates: the last coordinate is the distance from the origin, the others are the
     /// direction. So d coordinates are a point of d − 1 dimensions. Gulcehre et al. 2019, section 4.1.
@@ -93,7 +93,13 @@ impl PointMap {
         match self {
             PointMap::Psi => upper().psi(x),
             PointMap::Xi => upper().xi(x, light),
-            PointMap::Exp => upper().exp(&upper().psi(&x.zeros(x.width())), x),
+            PointMap::Exp => {
+                // To this length the squares of coordinates, up to e^longest, stay finite.
+                let longest = x.tape().scalar(if T::EPSILON < 1e-10 { 340.0 } else { 40.0 });
+                let shorter = longest / longest.maximum(x.norm_axis(-1));
+                let v = *x * shorter.reshape(shorter.shape().with_width(1));
+                upper().exp(&upper().psi(&x.zeros(x.width())), &v)
+            }
             PointMap::Polar => {
                 // Along the ray of the direction: from the hyperboloid's coordinates heights would cancel.
                 let [d, r] = parts(*x);

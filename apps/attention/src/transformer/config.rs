@@ -203,7 +203,7 @@ impl Config {
             return Err(AppError::usage(message));
         }
         let key = if self.key_dim.is_some() { "key-dim" } else { "head-dim" };
-        let score = self.options.score(&self.attention, scores, (key, self.head()[0]))?;
+        let score = self.options.score(&self.attention, scores, (key, self.head()[0]), self.head_dim)?;
         options::positive(&[("lr", self.lr), ("clip", self.clip)])?;
         options::below_one(&[
             ("label-smoothing", self.label_smoothing),

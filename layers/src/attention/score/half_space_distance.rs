@@ -47,7 +47,10 @@ impl<T: Float> Score<T> for HalfSpaceDistance {
     }
     fn prepare_by<'t>(&self, map: PointMap, x: Var<'t, T>, _: Side) -> Operand<'t, T> {
         let rows = map.half_space(&x, 1.0);
-        Operand { rows, numbers: Numbers::from_slice(&[parts(rows)[1].sqrt().recip()]) }
+        // Below this the derivative of the inverse root would overflow, and squares underflow. The constant
+        // comes first, so that NaN gives NaN.
+        let lowest = x.tape().scalar(if T::EPSILON < 1e-10 { 1e-200 } else { 1e-25 });
+        Operand { rows, numbers: Numbers::from_slice(&[lowest.maximum(parts(rows)[1]).sqrt().recip()]) }
     }
     fn needs_height(&self) -> bool {
         true
