@@ -133,7 +133,8 @@ pub struct AttentionOptions {
     #[arg(long, value_enum, help_heading = "Model")]
     #[serde(default)]
     pub map: Option<MapOption>,
-    /// How values become points that --aggregate barycentre combines.
+    /// How values become points that --aggregate barycentre combines. The last layer of graph attention, whose
+    /// results are logits, always takes exp.
     #[arg(long, value_enum, default_value_t = ValuesOption::Exp, help_heading = "Model")]
     #[serde(default)]
     pub values: ValuesOption,

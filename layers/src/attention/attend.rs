@@ -119,7 +119,10 @@ impl<'a, 't, T: Float> Attend<'a, 't, T> {
     /// If the map is not one of [`PointMap::OF_VALUES`].
     #[track_caller]
     pub fn values(self, values: PointMap) -> Self {
-        assert!(PointMap::OF_VALUES.contains(&values), "attention: values cannot be aggregated by {values:?}");
+        assert!(
+            PointMap::OF_VALUES.contains(&values),
+            "attention: values cannot be aggregated by {values:?}"
+        );
         Attend { values, ..self }
     }
 

@@ -150,7 +150,10 @@ fn heights_are_in_their_domain() {
             let light = if score.name().starts_with("penumbral") { setting } else { f64::INFINITY };
             for height in heights.data() {
                 let height = height.to_f64();
-                assert!(height > 0.0 && height.is_finite() && height <= light * 1.000_001, "{what}: {height}");
+                assert!(
+                    height > 0.0 && height.is_finite() && height <= light * 1.000_001,
+                    "{what}: {height}"
+                );
             }
             let attend = Attend::new(&score);
             let scores = attend.scores(x, x).to_tensor();
@@ -219,7 +222,8 @@ fn aggregated_values_are_the_einstein_midpoint() {
                 let shares: Vec<_> = points.iter().zip(alphas).map(|(v, alpha)| alpha * factor(v)).collect();
                 let total: f64 = shares.iter().sum();
                 for (axis, have) in klein(y, values).into_iter().enumerate() {
-                    let want = points.iter().zip(&shares).map(|(v, share)| share * v[axis]).sum::<f64>() / total;
+                    let want =
+                        points.iter().zip(&shares).map(|(v, share)| share * v[axis]).sum::<f64>() / total;
                     assert!((have - want).abs() < 1e-12, "{weights:?}, {values:?}: {have} {want}");
                 }
             }

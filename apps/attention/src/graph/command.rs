@@ -17,7 +17,7 @@ use crate::attention::{AttentionOptions, Scores};
 const EXAMPLES: &str = "\
 Examples:
   graph --path data/cora --table --seeds 20
-  graph --path data/cora --attention polar-distance --learn-sharpness --aggregate barycentre --seeds 50
+  graph --path data/cora --attention polar-distance --learn-sharpness --aggregate barycentre
   graph --path data/citeseer --attention penumbral --light 2 --dropout 0.5";
 
 /// Classifies the nodes of a graph by graph attention, trained on a few nodes of known class. The

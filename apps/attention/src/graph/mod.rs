@@ -72,7 +72,8 @@ impl Config {
             ("epochs", self.epochs),
         ])?;
         options::seeds(self.seed, self.seeds)?;
-        let score = self.options.score(&self.attention, scores, ("head-dim", self.head_dim), self.head_dim)?;
+        let score =
+            self.options.score(&self.attention, scores, ("head-dim", self.head_dim), self.head_dim)?;
         options::below_one(&[("dropout", self.dropout)])?;
         options::positive(&[("lr", self.lr)])?;
         options::not_negative(&[("decay", self.decay)])?;
@@ -144,7 +145,9 @@ impl Model {
         };
         let (heads, d) = (config.heads, config.head_dim);
         let hidden = layer(graph.features.columns(), heads, d, Heads::Concat);
-        let output = layer(heads * d, config.output_heads, graph.class_count, Heads::Mean);
+        let mut output = layer(heads * d, config.output_heads, graph.class_count, Heads::Mean);
+        // Its results are logits, which a direction of length 1 and a radius could not be.
+        output.attention.values = PointMap::Exp;
         Model { hidden, output, dropout }
     }
 

@@ -21,6 +21,7 @@ mod batches;
 pub mod bleu;
 pub mod bpe;
 mod command;
+mod comparison;
 mod config;
 pub mod heatmap;
 mod model;

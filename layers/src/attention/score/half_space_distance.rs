@@ -5,7 +5,9 @@ use cotangent_engine::registry::Formula;
 use cotangent_engine::{Float, PairFormula, Pairing, Scalar, Var};
 use cotangent_manifolds::formulas::half_space::distance;
 
-use super::{BY_PSI, FACTOR, Numbers, OFFSET, Operand, PointMap, SHARPNESS, SQUARE, Score, Side, normal, parts};
+use super::{
+    BY_PSI, FACTOR, Numbers, OFFSET, Operand, PointMap, SHARPNESS, SQUARE, Score, Side, normal, parts,
+};
 
 /// `−β d(ψ(q), ψ(k)) − c` in the half-space of curvature −1. Tseng et al. 2023, eq. 10 for ψ.
 ///
