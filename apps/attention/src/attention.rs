@@ -78,8 +78,8 @@ pub enum MapOption {
     Exp,
     /// Pseudo-polar coordinates: the last is the radius, the others the direction (Gulcehre et al. 2019).
     Polar,
-    /// x as the point (√(1 + ‖x‖²), x) of the hyperboloid: a reconstruction of the Cartesian activations of
-    /// Gulcehre et al. 2019, which the paper does not print.
+    /// x as the point (√(1 + ‖x‖²), x) of the hyperboloid: a reconstruction of the Cartesian
+    /// activations of Gulcehre et al. 2019, which the paper does not print.
     Weierstrass,
 }
 
@@ -128,13 +128,14 @@ pub struct AttentionOptions {
     /// How the weighted values are combined.
     #[arg(long, value_enum, default_value_t = AggregateOption::Euclidean, help_heading = "Model")]
     pub aggregate: AggregateOption,
-    /// How queries and keys become points of hyperbolic space, for scores that have a choice: distance (exp or
-    /// weierstrass), half-space and cones (all) [default: exp for distance, xi for penumbral cones, else psi].
+    /// How queries and keys become points of hyperbolic space, for scores that have a choice: distance (exp
+    /// or weierstrass), half-space and cones (all) [default: exp for distance, xi for penumbral cones, else
+    /// psi].
     #[arg(long, value_enum, help_heading = "Model")]
     #[serde(default)]
     pub map: Option<MapOption>,
-    /// How values become points that --aggregate barycentre combines. The last layer of graph attention, whose
-    /// results are logits, always takes exp.
+    /// How values become points that --aggregate barycentre combines. The last layer of graph attention,
+    /// whose results are logits, always takes exp.
     #[arg(long, value_enum, default_value_t = ValuesOption::Exp, help_heading = "Model")]
     #[serde(default)]
     pub values: ValuesOption,

@@ -13,9 +13,10 @@ use crate::dropout::Dropout;
 pub enum Aggregation {
     /// The weighted sum.
     Sum,
-    /// The barycentre of the values' points in hyperbolic space of curvature −1, the Einstein midpoint, taken
-    /// back to a value. The points are exp₀ v of the values v unless [`Attend::values`] says otherwise.
-    /// Gulcehre et al. 2019, eq. 3. In `f32` a point farther than 8 from the origin has lost its digits.
+    /// The barycentre of the values' points in hyperbolic space of curvature −1, the Einstein midpoint,
+    /// taken back to a value. The points are exp₀ v of the values v unless [`Attend::values`] says
+    /// otherwise. Gulcehre et al. 2019, eq. 3. In `f32` a point farther than 8 from the origin has lost its
+    /// digits.
     Barycentre,
 }
 
@@ -111,9 +112,9 @@ impl<'a, 't, T: Float> Attend<'a, 't, T> {
         Attend { aggregation, ..self }
     }
 
-    /// How values become points to be put together as a [`Barycentre`](Aggregation::Barycentre), and the result
-    /// a value: by exp₀ if nothing is said. In polar coordinates, which need e ≥ 2, the result is a direction of
-    /// length 1 and a radius that is not negative. Sums take values as they are.
+    /// How values become points to be put together as a [`Barycentre`](Aggregation::Barycentre), and the
+    /// result a value: by exp₀ if nothing is said. In polar coordinates, which need e ≥ 2, the result is
+    /// a direction of length 1 and a radius that is not negative. Sums take values as they are.
     ///
     /// # Panics
     /// If the map is not one of [`PointMap::OF_VALUES`].

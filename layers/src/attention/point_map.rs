@@ -26,8 +26,8 @@ pub enum PointMap {
     Psi,
     /// ξ, onto the half-space below a light source: [`HalfSpace::xi`]. Tseng et al. 2023, eq. 11.
     Xi,
-    /// The exponential map at the origin: `(0, …, 0, 1)` in the half-space, where rows longer than 340 (`f32`:
-    /// 40) count as that long. Tseng et al. 2023, eq. 9 and section 5.1; exp₀ in the ball.
+    /// The exponential map at the origin: `(0, …, 0, 1)` in the half-space, where rows longer than 340
+    /// (`f32`: 40) count as that long. Tseng et al. 2023, eq. 9 and section 5.1; exp₀ in the ball.
     Exp,
     /// Pseudo-polar coordinates: the last coordinate is the distance from the origin, the others are the
     /// direction. So d coordinates are a point of d − 1 dimensions. Gulcehre et al. 2019, section 4.1.
@@ -69,8 +69,8 @@ impl PointMap {
         }
     }
 
-    /// Points of the ball for rows `[…, d]`: `[…, d]`, of polar coordinates `[…, d − 1]`. The light of ξ is
-    /// at height 1.
+    /// Points of the ball for rows `[…, d]`: `[…, d]`, of polar coordinates `[…, d − 1]`. The light
+    /// of ξ is at height 1.
     ///
     /// # Panics
     /// If the rows are narrower than 2 and the map is pseudo-polar.
@@ -86,8 +86,8 @@ impl PointMap {
         }
     }
 
-    /// Points of the half-space for rows `[…, d]`: `[…, d]`, of polar coordinates `[…, d − 1]`. The light of
-    /// ξ is at height `light`.
+    /// Points of the half-space for rows `[…, d]`: `[…, d]`, of polar coordinates `[…, d − 1]`. The
+    /// light of ξ is at height `light`.
     #[track_caller]
     pub(crate) fn half_space<'t, T: Float>(self, x: &Var<'t, T>, light: f64) -> Var<'t, T> {
         match self {
@@ -120,9 +120,9 @@ impl PointMap {
         }
     }
 
-    /// The aggregated value `[…, e]` from weighted sums of [`features`](Self::features): the barycentre, taken
-    /// back by the inverse of the map. In polar coordinates, that is a direction of length 1 and a radius that
-    /// is not negative.
+    /// The aggregated value `[…, e]` from weighted sums of [`features`](Self::features): the barycentre,
+    /// taken back by the inverse of the map. In polar coordinates, that is a direction of length 1 and a
+    /// radius that is not negative.
     #[track_caller]
     pub(crate) fn of_sums<'t, T: Float>(self, sums: &Var<'t, T>) -> Var<'t, T> {
         let space = || {

@@ -197,8 +197,8 @@ fn one_distance_in_all_models() {
     }
 }
 
-/// The point with the Klein coordinates `Σ αγv/Σ αγ`, γ = 1/√(1 − ‖v‖²) of the values' Klein coordinates v:
-/// Gulcehre et al. 2019, eq. 3.
+/// The point with the Klein coordinates `Σ αγv/Σ αγ`, γ = 1/√(1 − ‖v‖²) of the values' Klein
+/// coordinates v: Gulcehre et al. 2019, eq. 3.
 #[test]
 fn aggregated_values_are_the_einstein_midpoint() {
     let [q, k, _] = inputs(26);

@@ -86,9 +86,10 @@ struct Train {
     seed: u64,
     #[command(flatten)]
     seeds: SeedsOption,
-    /// Train with these attention scores in turn, separated by commas, and print a table [default: all scores].
-    /// The results of each go to the subdirectory of --out with its name.
-    #[arg(long, num_args = 0.., value_delimiter = ',', conflicts_with = "attention", help_heading = "Training")]
+    /// Train with these attention scores in turn, separated by commas, and print a table [default: all
+    /// scores]. The results of each go to the subdirectory of --out with its name.
+    #[arg(long, num_args = 0.., value_delimiter = ',', conflicts_with = "attention")]
+    #[arg(help_heading = "Training")]
     table: Option<Vec<String>>,
     #[command(flatten)]
     search: SearchOptions,

@@ -25,7 +25,8 @@ const DOWN: [f64; 2] = [44.0, 364.0];
 const LABELS: usize = 5;
 const COLOURS: [&str; 6] = ["#1f4e79", "#c0392b", "#2e8b57", "#8e44ad", "#d68910", "#555555"];
 
-/// Draws a line through the means of each kind of model, and a dot for each seed. Dimensions are evenly spaced.
+/// Draws a line through the means of each kind of model, and a dot for each seed. Dimensions are evenly
+/// spaced.
 ///
 /// # Errors
 /// If the file cannot be written.
@@ -40,15 +41,12 @@ pub(super) fn draw(path: &Path, title: &str, dimensions: &[usize], lines: &[Line
     let gap = (ACROSS[1] - ACROSS[0]) / dimensions.len() as f64;
     let x = |at: usize| ACROSS[0] + gap * (at as f64 + 0.5);
     let y = |result: f64| DOWN[1] - (DOWN[1] - DOWN[0]) * (result - low) / (high - low);
-    let mut document = Document::new()
-        .set("viewBox", (0, 0, SIZE[0], SIZE[1]))
-        .set("font-family", "sans-serif")
-        .set("font-size", 13)
-        .set("width", SIZE[0])
-        .set("height", SIZE[1])
-        .add(Rectangle::new().set("width", SIZE[0]).set("height", SIZE[1]).set("fill", "white"))
-        .add(text(title, SIZE[0] / 2.0, 24.0, "middle").set("font-weight", "bold"))
-        .add(text("dimensions of queries and keys", x(0).midpoint(x(dimensions.len() - 1)), 404.0, "middle"));
+    let mut document = sheet(title).add(text(
+        "dimensions of queries and keys",
+        x(0).midpoint(x(dimensions.len() - 1)),
+        404.0,
+        "middle",
+    ));
     for label in 0..LABELS {
         let result = low + (high - low) * label as f64 / (LABELS - 1) as f64;
         let rule = Rule::new().set("x1", ACROSS[0]).set("x2", ACROSS[1]).set("stroke", "#dddddd");
@@ -87,6 +85,19 @@ pub(super) fn draw(path: &Path, title: &str, dimensions: &[usize], lines: &[Line
         document = document.add(group.add(text(name, ACROSS[1] + 6.0, end, "start")));
     }
     atomic::write(path, |w| svg::write(w, &document)).map_err(AppError::io(path))
+}
+
+/// An empty picture with a title.
+fn sheet(title: &str) -> Document {
+    let [width, height] = SIZE;
+    Document::new()
+        .set("viewBox", (0, 0, width, height))
+        .set("font-family", "sans-serif")
+        .set("font-size", 13)
+        .set("width", width)
+        .set("height", height)
+        .add(Rectangle::new().set("width", width).set("height", height).set("fill", "white"))
+        .add(text(title, width / 2.0, 24.0, "middle").set("font-weight", "bold"))
 }
 
 fn text(content: &str, x: f64, y: f64, anchor: &str) -> Text {

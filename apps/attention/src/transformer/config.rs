@@ -83,8 +83,8 @@ pub struct Config {
     pub heads: usize,
     /// Dimensions of a head's values.
     pub head_dim: usize,
-    /// Dimensions of a head's queries and keys, if they differ from those of its values. Models trained before
-    /// this option and `attention_dropout` existed can be used but not resumed.
+    /// Dimensions of a head's queries and keys, if they differ from those of its values. Models trained
+    /// before this option and `attention_dropout` existed can be used but not resumed.
     #[serde(default)]
     pub key_dim: Option<usize>,
     /// Number of hidden units of the feed-forward networks.

@@ -1,5 +1,6 @@
 //! Translation by transformers with any attention score: Vaswani et al. 2017; Tseng et al. 2023, section 4.
 
+use std::path::Path;
 use std::time::Duration;
 
 use cotangent::engine::files::atomic;
@@ -14,6 +15,7 @@ use cotangent_apps_common::options::{self, RunOptions};
 use cotangent_apps_common::output;
 use cotangent_apps_common::progress::{Figure, Progress};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::attention::Scores;
 
@@ -86,6 +88,33 @@ struct Saved {
     /// The fingerprint of the byte-pair encoding.
     #[serde(default)]
     tokenizer: Option<u32>,
+}
+
+impl Saved {
+    /// Checks that the settings in a file, if there is one, are of this version: a checkpoint of an earlier
+    /// one lacks options.
+    ///
+    /// # Errors
+    /// If an option of this version is missing.
+    fn resumes(&self, path: &Path) -> Result<()> {
+        fn missing<'a>(theirs: &Value, ours: &'a Value) -> Option<&'a str> {
+            ours.as_object()?.iter().find_map(|(name, value)| match theirs.get(name) {
+                Some(found) => missing(found, value),
+                None => Some(name.as_str()),
+            })
+        }
+        if !path.exists() {
+            return Ok(());
+        }
+        let (theirs, ours) = (metrics::read_json(path)?, serde_json::json!(self));
+        match missing(&theirs, &ours) {
+            Some(name) => {
+                let message = format!("a run of an earlier version, without {name:?}, cannot be resumed");
+                Err(AppError::content(path, message))
+            }
+            None => Ok(()),
+        }
+    }
 }
 
 /// The files of a model.
@@ -162,6 +191,11 @@ pub fn train(
     let mut adam =
         RiemannianAdam::new(config.lr)?.betas(0.9, 0.98)?.decay(config.decay)?.clip(config.clip)?;
     let fingerprint = config.fingerprint(data.fingerprint);
+    let saved =
+        Saved { config: config.clone(), run: Some(fingerprint.clone()), tokenizer: Some(bpe.fingerprint()) };
+    if options.resume {
+        saved.resumes(&out.join(CONFIG))?;
+    }
     let mut progress = Progress::new("epoch", 0, config.epochs);
     let mut trainer = Trainer::of_run(config.epochs, (config.clone(), data.fingerprint), |found, ours| {
         options::same_run(found.0.difference(&ours.0), [found.1, ours.1], "text")
@@ -199,8 +233,6 @@ pub fn train(
             _ => bpe.save(&out.join(TOKENIZER))?,
         }
     }
-    let saved =
-        Saved { config: config.clone(), run: Some(fingerprint.clone()), tokenizer: Some(bpe.fingerprint()) };
     metrics::write_json(&out.join(CONFIG), &saved)?;
     let run = Run { data: &data, config, options };
     let history = trainer.run(
@@ -331,8 +363,8 @@ mod tests {
         Model::new(config, &Dot, vocabulary, &mut rng::stream(config.seed, purpose::INITIAL, 0))
     }
 
-    /// Tseng et al. 2023, Figure 4: queries and keys of 16 dimensions in place of 128 save `2 (512 · 448 + 448)`
-    /// parameters in each of the 18 attentions, so that 39.5 million become 31.2 million.
+    /// Tseng et al. 2023, Figure 4: queries and keys of 16 dimensions in place of 128 save `2 (512 · 448 +
+    /// 448)` parameters in each of the 18 attentions, so that 39.5 million become 31.2 million.
     #[test]
     fn narrow_queries_and_keys_save_what_the_paper_says() {
         const LAYERS: usize = 6;

@@ -296,8 +296,8 @@ fn text_is_within_its_picture() {
     text_fits(&format!("{out}/curves.svg"), &["a name that is"]);
 }
 
-/// Sigmoid weights, pseudo-polar coordinates, learned β and c, and the Einstein midpoint together. The pictures
-/// are those of Gulcehre et al. 2019, Figures 8 and 9: with dropout and without.
+/// Sigmoid weights, pseudo-polar coordinates, learned β and c, and the Einstein midpoint together. The
+/// pictures are those of Gulcehre et al. 2019, Figures 8 and 9: with dropout and without.
 #[test]
 fn pictures_with_and_without_dropout() {
     let d = Dir::new();

@@ -117,7 +117,7 @@ fn every_attention_trains() {
         "--attention laplacian --head-dim 4",
         "--attention additive",
         "--attention polar-distance --learn-sharpness --weights sigmoid --aggregate einstein --values polar",
-        "--attention distance --map weierstrass --weights sigmoid --aggregate barycentre --values weierstrass",
+        "--attention distance --map weierstrass --aggregate barycentre --values weierstrass",
         "--attention penumbral --map exp --key-dim 4 --attention-dropout 0.1",
         "--attention half-space --map polar --head-dim 4",
     ];
@@ -128,7 +128,8 @@ fn every_attention_trains() {
     }
 }
 
-/// Queries and keys of fewer dimensions: a head of 16 becomes 4, in three attentions of 32 units and two heads.
+/// Queries and keys of fewer dimensions: a head of 16 becomes 4, in three attentions of 32 units and two
+/// heads.
 #[test]
 fn queries_and_keys_have_dimensions_of_their_own() {
     let d = Dir::new();
@@ -281,6 +282,9 @@ fn bad_input_gets_one_line() {
     assert_eq!(earlier.len(), lines.len() - later.len());
     std::fs::write(Path::new(&out).join("config.json"), earlier.join("\n")).unwrap();
     assert_eq!(translate(&out, "eins.").lines().count(), 1);
+    let message = fails(&[&small[..], &resume].concat());
+    let end = "config.json: a run of an earlier version, without \"attention_dropout\", cannot be resumed";
+    assert!(message.ends_with(end), "{message}");
     std::fs::write(Path::new(&out).join("config.json"), whole).unwrap();
     let message = fails(&[&small[..], &resume, &["--sentences", "100"]].concat());
     assert!(

@@ -82,7 +82,8 @@ fn lit<T: Float>(map: PointMap, x: Var<'_, T>, light: f64) -> Var<'_, T> {
 }
 
 cone_score! {
-    PenumbralCone { light: 1.0 } by PenumbralCone of 2, "penumbral", "Penumbral cones (Tseng et al. 2023).", BY_XI;
+    PenumbralCone { light: 1.0 } by PenumbralCone of 2, "penumbral",
+    "Penumbral cones (Tseng et al. 2023).", BY_XI;
     |self, x, map| lit(map, x, self.light),
     |point| [HalfSpace::new(-1.0).penumbral_gap(&point, self.light)], self.light
 }
