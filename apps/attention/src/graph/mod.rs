@@ -434,7 +434,7 @@ pub fn published(graph: &str, config: &Config) -> Vec<(f64, &'static str)> {
 
 #[cfg(test)]
 mod tests {
-    use cotangent::layers::score::PolarDistance;
+    use cotangent::layers::score::{Distance, HalfSpaceDistance, Mapped, PolarDistance};
 
     use super::*;
 
@@ -455,5 +455,19 @@ mod tests {
         let cosh = r.cosh() * s.cosh() - r.sinh() * s.sinh() * 0.6;
         assert!((dist(p, q) - cosh.acosh()).abs() < 1e-12);
         assert_eq!(points.row(2), [0.0, 0.0]);
+    }
+
+    /// Distances are drawn by the map of their score: a row of norm 5 is at the distance arsinh 5, or 2 · 5.
+    #[test]
+    fn cartesian_rows_are_points_by_their_map() {
+        let rows = Tensor::new([1, 2], vec![3.0, 4.0]);
+        let depth = |score: &dyn Score<f32>| {
+            let (points, geometry) = points_of(&rows, score);
+            assert!(geometry.is(PointModel::Poincare));
+            PoincareBall::new(-1.0).dist(&Row::from([0.0; 2]), &Row::from(points.row(0)))
+        };
+        assert!((depth(&Distance) - 10.0).abs() < 1e-9);
+        assert!((depth(&Mapped::new(&Distance, PointMap::Weierstrass)) - 5.0_f64.asinh()).abs() < 1e-12);
+        assert!((depth(&Mapped::new(&HalfSpaceDistance, PointMap::Exp)) - 10.0).abs() < 1e-9);
     }
 }

@@ -1,4 +1,5 @@
-//! Attention scores: how well a query and a key fit. Each has a file of its own.
+//! Attention scores: how well a query and a key fit. Each has a file of its own; [`Mapped`] gives a score
+//! another map from activations to points.
 
 mod additive;
 mod distance;
