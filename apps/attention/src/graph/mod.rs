@@ -389,6 +389,11 @@ fn points_of(rows: &Tensor<f64>, score: &dyn Score<f32>) -> (Tensor<f64>, PointG
         _ => None,
     };
     match map {
+        // exp₀ of the ball goes twice as far as the exponential map of the half-space.
+        Some(PointMap::Exp) if score.needs_height() => {
+            let half = Tensor::from_fn(rows.shape().axes(), |i| 0.5 * rows.data()[i]);
+            (PointMap::Exp.ball(&half), geometry(PointModel::Poincare))
+        }
         Some(map) => (map.ball(rows), geometry(PointModel::Poincare)),
         None => (rows.clone(), geometry(PointModel::Euclidean)),
     }
@@ -457,7 +462,7 @@ mod tests {
         assert_eq!(points.row(2), [0.0, 0.0]);
     }
 
-    /// Distances are drawn by the map of their score: a row of norm 5 is at the distance arsinh 5, or 2 · 5.
+    /// Distances are drawn by the map of their score: a row of norm 5 is at the distance 2 · 5, arsinh 5 or 5.
     #[test]
     fn cartesian_rows_are_points_by_their_map() {
         let rows = Tensor::new([1, 2], vec![3.0, 4.0]);
@@ -468,6 +473,6 @@ mod tests {
         };
         assert!((depth(&Distance) - 10.0).abs() < 1e-9);
         assert!((depth(&Mapped::new(&Distance, PointMap::Weierstrass)) - 5.0_f64.asinh()).abs() < 1e-12);
-        assert!((depth(&Mapped::new(&HalfSpaceDistance, PointMap::Exp)) - 10.0).abs() < 1e-9);
+        assert!((depth(&Mapped::new(&HalfSpaceDistance, PointMap::Exp)) - 5.0).abs() < 1e-9);
     }
 }
