@@ -27,8 +27,8 @@ pub enum PointMap {
     /// ξ, onto the half-space below a light source: [`HalfSpace::xi`]. Tseng et al. 2023, eq. 11.
     Xi,
     /// The exponential map at the origin: `(0, …, 0, 1)` in the half-space, where rows longer than 340
-    /// (`f32`: 40) count as that long. Tseng et al. 2023, eq. 9 and section 5.1. In the ball it is exp₀, which
-    /// goes twice as far.
+    /// (`f32`: 40) count as that long. Tseng et al. 2023, eq. 9 and section 5.1. In the ball it is exp₀,
+    /// which goes twice as far.
     Exp,
     /// Pseudo-polar coordinates: the last coordinate is the distance from the origin, the others are the
     /// direction. So d coordinates are a point of d − 1 dimensions. Gulcehre et al. 2019, section 4.1.

@@ -462,7 +462,8 @@ mod tests {
         assert_eq!(points.row(2), [0.0, 0.0]);
     }
 
-    /// Distances are drawn by the map of their score: a row of norm 5 is at the distance 2 · 5, arsinh 5 or 5.
+    /// Distances are drawn by the map of their score: a row of norm 5 is at the distance 2 · 5, arsinh 5
+    /// or 5.
     #[test]
     fn cartesian_rows_are_points_by_their_map() {
         let rows = Tensor::new([1, 2], vec![3.0, 4.0]);
