@@ -26,6 +26,7 @@
 //! | [`Attention`]: with any [`Score`]: dot product, distance, cones, or one's own | `attention/` |
 //! | [`Attend`]: the same as a function, without parameters | `attention/attend.rs` |
 //! | [`score`]: all scores | `attention/score/` |
+//! | [`PointMap`]: how activations become points | `attention/point_map.rs` |
 //! | [`MultiHeadAttention`] | `attention/multi_head_attention.rs` |
 //! | [`AttentionPooling`]: a sequence as one point | `attention/attention_pooling.rs` |
 //! | [`GraphAttention`]: attention along the edges of a graph | `attention/graph_attention.rs` |
@@ -66,6 +67,7 @@ pub use attention::attend::{Aggregation, Attend, Mask};
 pub use attention::attention_pooling::AttentionPooling;
 pub use attention::graph_attention::{Features, GraphAttention, Heads};
 pub use attention::multi_head_attention::{KeyValueCache, MultiHeadAttention};
+pub use attention::point_map::PointMap;
 pub use attention::score::{self, Score};
 pub use cotangent_engine::Weights;
 pub use dropout::Dropout;

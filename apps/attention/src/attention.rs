@@ -1,8 +1,9 @@
-//! The options of attention: score, weights, aggregation.
+//! The options of attention: score, its map, weights, aggregation.
 
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use cotangent::layers::{Aggregation, Score, Weights, score};
+use cotangent::layers::score::{Mapped, least_dimensions};
+use cotangent::layers::{Aggregation, PointMap, Score, Weights, score};
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::options;
@@ -60,8 +61,61 @@ pub enum WeightsOption {
 pub enum AggregateOption {
     /// The weighted sum.
     Euclidean,
-    /// The weighted barycentre in the Poincaré ball.
+    /// The weighted barycentre in hyperbolic space: the Einstein midpoint of Gulcehre et al. 2019, eq. 3.
+    #[value(alias = "einstein")]
     Barycentre,
+}
+
+/// How queries and keys become points of hyperbolic space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MapOption {
+    /// Height exp(x), x the last coordinate; the others times that (Tseng et al. 2023, eq. 10).
+    Psi,
+    /// Height h/(1 + exp(-x)), below the light source at h (Tseng et al. 2023, eq. 11).
+    Xi,
+    /// The exponential map at the origin (Tseng et al. 2023, eq. 9).
+    Exp,
+    /// Pseudo-polar coordinates: the last is the radius, the others the direction (Gulcehre et al. 2019).
+    Polar,
+    /// x as the point (√(1 + ‖x‖²), x) of the hyperboloid: a reconstruction of the Cartesian
+    /// activations of Gulcehre et al. 2019, which the paper does not print.
+    Weierstrass,
+}
+
+impl From<MapOption> for PointMap {
+    fn from(map: MapOption) -> Self {
+        match map {
+            MapOption::Psi => PointMap::Psi,
+            MapOption::Xi => PointMap::Xi,
+            MapOption::Exp => PointMap::Exp,
+            MapOption::Polar => PointMap::Polar,
+            MapOption::Weierstrass => PointMap::Weierstrass,
+        }
+    }
+}
+
+/// How values become points of hyperbolic space, to be combined there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ValuesOption {
+    /// Cartesian, by the exponential map at the origin of the ball.
+    #[default]
+    Exp,
+    /// Cartesian, by --map weierstrass: a reconstruction of Gulcehre et al. 2019.
+    Weierstrass,
+    /// Pseudo-polar coordinates, as --map polar (Gulcehre et al. 2019).
+    Polar,
+}
+
+impl From<ValuesOption> for PointMap {
+    fn from(values: ValuesOption) -> Self {
+        match values {
+            ValuesOption::Exp => PointMap::Exp,
+            ValuesOption::Weierstrass => PointMap::Weierstrass,
+            ValuesOption::Polar => PointMap::Polar,
+        }
+    }
 }
 
 /// The options of attention except the score's name, to be flattened into the options of an application.
@@ -74,6 +128,17 @@ pub struct AttentionOptions {
     /// How the weighted values are combined.
     #[arg(long, value_enum, default_value_t = AggregateOption::Euclidean, help_heading = "Model")]
     pub aggregate: AggregateOption,
+    /// How queries and keys become points of hyperbolic space, for scores that have a choice: distance (exp
+    /// or weierstrass), half-space and cones (all) [default: exp for distance, xi for penumbral cones, else
+    /// psi].
+    #[arg(long, value_enum, help_heading = "Model")]
+    #[serde(default)]
+    pub map: Option<MapOption>,
+    /// How values become points that --aggregate barycentre combines. The last layer of graph attention,
+    /// whose results are logits, always takes exp.
+    #[arg(long, value_enum, default_value_t = ValuesOption::Exp, help_heading = "Model")]
+    #[serde(default)]
+    pub values: ValuesOption,
     /// Height of the light source of penumbral cones, a positive number [default: 1].
     #[arg(long, allow_negative_numbers = true, help_heading = "Model")]
     pub light: Option<f64>,
@@ -95,6 +160,8 @@ impl Default for AttentionOptions {
         AttentionOptions {
             weights: WeightsOption::Softmax,
             aggregate: AggregateOption::Euclidean,
+            map: None,
+            values: ValuesOption::Exp,
             light: None,
             radius: None,
             sharpness: None,
@@ -104,12 +171,18 @@ impl Default for AttentionOptions {
 }
 
 impl AttentionOptions {
-    /// The score of this name, with the height or radius of the options, for heads of `head_dim`
-    /// dimensions.
+    /// The score of this name, with the height or radius and the map of the options, for queries and keys of
+    /// as many dimensions as the option `key` says, and values of `value` dimensions.
     ///
     /// # Errors
     /// If there is no such score, or an option does not apply to it. The error names the option.
-    pub fn score(&self, name: &str, scores: &Scores, head_dim: usize) -> Result<Box<dyn Score<f32>>> {
+    pub fn score(
+        &self,
+        name: &str,
+        scores: &Scores,
+        key: (&str, usize),
+        value: usize,
+    ) -> Result<Box<dyn Score<f32>>> {
         let Some(mut score) = scores.iter().find(|score| score.name() == name).map(|score| score.duplicate())
         else {
             let names: Vec<&str> = scores.iter().map(|score| score.name()).collect();
@@ -126,10 +199,41 @@ impl AttentionOptions {
                 _ => return Err(AppError::usage(format!("--{option}: --attention {name} has no {option}"))),
             }
         }
-        if score.needs_height() && head_dim < 2 {
-            return Err(AppError::usage(format!("--head-dim 1: --attention {name} needs 2 or more")));
+        let score = self.mapped(score)?;
+        let ((option, dimensions), least) = (key, least_dimensions(&*score));
+        if dimensions < least {
+            let message = format!("--{option} {dimensions}: --attention {name} needs {least} or more");
+            return Err(AppError::usage(message));
         }
+        self.check_values(value)?;
         Ok(score)
+    }
+
+    /// The score with the map of the options.
+    fn mapped(&self, score: Box<dyn Score<f32>>) -> Result<Box<dyn Score<f32>>> {
+        let Some(map) = self.map.map(PointMap::from) else { return Ok(score) };
+        if score.maps().contains(&map) {
+            return Ok(Box::new(Mapped::new(&*score, map)));
+        }
+        let names: Vec<&str> = score.maps().iter().map(|map| map.name()).collect();
+        let choice = match &names[..] {
+            [] => "has no choice of maps".to_owned(),
+            names => format!("has the maps {}", names.join(", ")),
+        };
+        Err(AppError::usage(format!("--map {}: --attention {} {choice}", map.name(), score.name())))
+    }
+
+    /// Checks the map of values of `value` dimensions.
+    fn check_values(&self, value: usize) -> Result<()> {
+        let name = PointMap::from(self.values).name();
+        if self.values != ValuesOption::Exp && self.aggregate == AggregateOption::Euclidean {
+            let message = format!("--values {name}: only --aggregate barycentre takes values for points");
+            return Err(AppError::usage(message));
+        }
+        if self.values == ValuesOption::Polar && value < 2 {
+            return Err(AppError::usage(format!("--head-dim {value}: --values {name} needs 2 or more")));
+        }
+        Ok(())
     }
 
     /// The name of the first option whose value differs, if any.
@@ -137,6 +241,8 @@ impl AttentionOptions {
         let differs = [
             ("weights", self.weights != other.weights),
             ("aggregate", self.aggregate != other.aggregate),
+            ("map", self.map != other.map),
+            ("values", self.values != other.values),
             ("light", self.light != other.light),
             ("radius", self.radius != other.radius),
             ("sharpness", self.sharpness != other.sharpness),
@@ -155,6 +261,7 @@ impl AttentionOptions {
             AggregateOption::Euclidean => Aggregation::Sum,
             AggregateOption::Barycentre => Aggregation::Barycentre,
         };
+        attention.values = self.values.into();
         if let Some(sharpness) = self.sharpness {
             attention.sharpness.value_mut().data_mut()[0] = T::nearest(sharpness);
         }

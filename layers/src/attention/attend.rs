@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use cotangent_engine::{Float, Pairs, Sparsity, Var, Weights};
-use cotangent_manifolds::{Barycentre, PoincareBall};
 
+use crate::attention::point_map::PointMap;
 use crate::attention::score::{Score, check, prepared};
 use crate::dropout::Dropout;
 
@@ -13,8 +13,10 @@ use crate::dropout::Dropout;
 pub enum Aggregation {
     /// The weighted sum.
     Sum,
-    /// `log₀` of the barycentre of the points exp₀ v, v the values, in the Poincaré ball of curvature
-    /// −1: the Einstein midpoint. Gulcehre et al. 2019, eq. 3.
+    /// The barycentre of the values' points in hyperbolic space of curvature −1, the Einstein midpoint,
+    /// taken back to a value. The points are exp₀ v of the values v unless [`Attend::values`] says
+    /// otherwise. Gulcehre et al. 2019, eq. 3. In `f32` a point farther than 8 from the origin has lost its
+    /// digits.
     Barycentre,
 }
 
@@ -56,6 +58,7 @@ pub struct Attend<'a, 't, T: Float> {
     weights: Weights,
     mask: Mask<'t, T>,
     aggregation: Aggregation,
+    values: PointMap,
     dropout: Dropout,
 }
 
@@ -69,6 +72,7 @@ impl<'a, 't, T: Float> Attend<'a, 't, T> {
             weights: Weights::Softmax,
             mask: Mask::None,
             aggregation: Aggregation::Sum,
+            values: PointMap::Exp,
             dropout: Dropout { rate: 0.0 },
         }
     }
@@ -106,6 +110,21 @@ impl<'a, 't, T: Float> Attend<'a, 't, T> {
     /// How values are put together.
     pub fn aggregation(self, aggregation: Aggregation) -> Self {
         Attend { aggregation, ..self }
+    }
+
+    /// How values become points to be put together as a [`Barycentre`](Aggregation::Barycentre), and the
+    /// result a value: by exp₀ if nothing is said. In polar coordinates, which need e ≥ 2, the result is
+    /// a direction of length 1 and a radius that is not negative. Sums take values as they are.
+    ///
+    /// # Panics
+    /// If the map is not one of [`PointMap::OF_VALUES`].
+    #[track_caller]
+    pub fn values(self, values: PointMap) -> Self {
+        assert!(
+            PointMap::OF_VALUES.contains(&values),
+            "attention: values cannot be aggregated by {values:?}"
+        );
+        Attend { values, ..self }
     }
 
     /// Dropout of weights, while training.
@@ -219,11 +238,7 @@ impl<'a, 't, T: Float> Attend<'a, 't, T> {
     fn aggregate(self, values: Var<'t, T>, sum: impl FnOnce(Var<'t, T>) -> Var<'t, T>) -> Var<'t, T> {
         match self.aggregation {
             Aggregation::Sum => sum(values),
-            Aggregation::Barycentre => {
-                let ball = PoincareBall::new(-1.0);
-                let sums = sum(ball.barycentre_features(&ball.exp0(&values)));
-                ball.log0(&ball.barycentre_from_sum(&sums))
-            }
+            Aggregation::Barycentre => self.values.of_sums(&sum(self.values.features(&values))),
         }
     }
 }

@@ -5,6 +5,7 @@ pub(crate) mod attend;
 pub(crate) mod attention_pooling;
 pub(crate) mod graph_attention;
 pub(crate) mod multi_head_attention;
+pub(crate) mod point_map;
 pub mod score;
 
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use cotangent_engine::{Float, Sparsity, Tape, Tensor, Var, Weights};
 use cotangent_manifolds::{Euclidean, Module, Param};
 
 use crate::attention::attend::{Aggregation, Attend, Mask};
+use crate::attention::point_map::PointMap;
 use crate::attention::score::Score;
 use crate::dropout::Dropout;
 
@@ -73,6 +75,9 @@ pub struct Attention<T: Float = f32> {
     /// How values are put together.
     #[module(skip)]
     pub aggregation: Aggregation,
+    /// How values become points, if they are put together as points: see [`Attend::values`].
+    #[module(skip)]
+    pub values: PointMap,
     /// Dropout of weights, while training.
     #[module(skip)]
     pub dropout: Dropout,
@@ -95,6 +100,7 @@ impl<T: Float> Attention<T> {
             trainable: false,
             weights: Weights::Softmax,
             aggregation: Aggregation::Sum,
+            values: PointMap::Exp,
             dropout: Dropout { rate: 0.0 },
         }
     }
@@ -181,6 +187,7 @@ impl<T: Float> Attention<T> {
             .offset(offset)
             .weights(self.weights)
             .aggregation(self.aggregation)
+            .values(self.values)
             .dropout(self.dropout)
     }
 }

@@ -72,6 +72,10 @@ struct Cli {
     /// its name.
     #[arg(long, conflicts_with = "attention", help_heading = "Training")]
     table: bool,
+    /// Then also train the first seed without dropout, into the subdirectory without-dropout of --out: its
+    /// pictures beside those of the run itself are Figures 9 and 8 of Gulcehre et al. 2019.
+    #[arg(long, conflicts_with = "table", help_heading = "Training")]
+    without_dropout: bool,
     #[command(flatten)]
     threads: ThreadsOption,
     #[command(flatten)]
@@ -136,10 +140,17 @@ fn run_with(cli: &Cli, scores: &Scores) -> Result<()> {
         graph.validation.len(),
         graph.test.len()
     );
-    for config in configs {
-        let out = if cli.table { cli.out.join(&config.attention) } else { cli.out.clone() };
+    let run = |config: &Config, out: PathBuf| -> Result<()> {
         let options = RunOptions { out, resume: cli.resume, checkpoint_every: 0, device: device.clone() };
-        report(&threads.run(|| classify(&graph, &config, scores, &options))?);
+        report(&threads.run(|| classify(&graph, config, scores, &options))?);
+        Ok(())
+    };
+    for config in &configs {
+        run(config, if cli.table { cli.out.join(&config.attention) } else { cli.out.clone() })?;
+        if cli.without_dropout {
+            let undropped = Config { dropout: 0.0, seeds: 1, ..config.clone() };
+            run(&undropped, cli.out.join("without-dropout"))?;
+        }
     }
     say!("written to {}", cli.out.display());
     Ok(())

@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use cotangent::layers::Score;
+use cotangent::layers::score::least_dimensions;
+use cotangent::layers::{PointMap, Score};
 use cotangent::prelude::*;
 use cotangent_apps_common::curves::{self, Series};
 use cotangent_apps_common::disk::{self, Classes};
@@ -18,7 +19,7 @@ use cotangent_apps_common::output;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::attention::{AggregateOption, AttentionOptions, Scores};
+use crate::attention::{AggregateOption, AttentionOptions, Scores, ValuesOption};
 
 mod command;
 pub mod labelled_graph;
@@ -71,7 +72,8 @@ impl Config {
             ("epochs", self.epochs),
         ])?;
         options::seeds(self.seed, self.seeds)?;
-        let score = self.options.score(&self.attention, scores, self.head_dim)?;
+        let score =
+            self.options.score(&self.attention, scores, ("head-dim", self.head_dim), self.head_dim)?;
         options::below_one(&[("dropout", self.dropout)])?;
         options::positive(&[("lr", self.lr)])?;
         options::not_negative(&[("decay", self.decay)])?;
@@ -143,7 +145,9 @@ impl Model {
         };
         let (heads, d) = (config.heads, config.head_dim);
         let hidden = layer(graph.features.columns(), heads, d, Heads::Concat);
-        let output = layer(heads * d, config.output_heads, graph.class_count, Heads::Mean);
+        let mut output = layer(heads * d, config.output_heads, graph.class_count, Heads::Mean);
+        // Its results are logits, which a direction of length 1 and a radius could not be.
+        output.attention.values = PointMap::Exp;
         Model { hidden, output, dropout }
     }
 
@@ -187,6 +191,11 @@ pub fn classify(
     options: &RunOptions,
 ) -> Result<Metrics> {
     let score = config.check(scores)?;
+    let least = least_dimensions(&*score);
+    if graph.class_count < least {
+        let message = format!("--map polar: --attention {} needs {least} classes or more", config.attention);
+        return Err(AppError::usage(message));
+    }
     let out = &options.out;
     let _held = output::hold(out)?;
     let seeds: Vec<u64> = options::seeds(config.seed, config.seeds)?.collect();
@@ -334,17 +343,25 @@ fn accuracy(logits: Var<'_, f32>, classes: &[u32]) -> f64 {
 }
 
 /// Draws the queries and keys of the first head of both layers: as points of the Poincaré ball if the score
-/// is a distance, otherwise as points of Euclidean space.
+/// is a distance, otherwise as points of Euclidean space. The title has the rate of dropout and the largest
+/// distance from the origin, which the paper compares with and without dropout.
 fn embeddings(out: &Path, model: &Model, graph: &LabelledGraph, features: Features<'_, f32>) -> Result<()> {
     let hidden = Features::Dense(model.hidden.forward(&features, &graph.edges).elu());
     for (number, layer, features) in [(1, &model.hidden, features), (2, &model.output, hidden)] {
         let (_, rows) = layer.project(&features);
         let rows = Var::concat(&rows.map(|rows| rows.slice(1, 0..1)), 0).to_tensor().cast::<f64>();
         let rows = Tensor::new([rows.len() / rows.width(), rows.width()], rows.data().to_vec());
-        let (points, geometry) = points_of(&rows, layer.attention.score.name());
+        let (points, geometry) = points_of(&rows, &*layer.attention.score);
         let layout = disk::layout(&points, geometry)?;
         let kappa = geometry.single().map_or(0.0, |space| space.kappa);
         let nodes = graph.nodes() as u32;
+        let title = format!(
+            "{}, layer {number}, first head: {}; dropout {}, at most {:.2} from the origin",
+            graph.name,
+            layout.caption,
+            model.dropout.rate,
+            layout.depth.iter().copied().fold(0.0, f64::max)
+        );
         disk::classes(
             &out.join(format!("embeddings-{number}.svg")),
             &Classes {
@@ -355,7 +372,7 @@ fn embeddings(out: &Path, model: &Model, graph: &LabelledGraph, features: Featur
                 coloured: false,
                 kappa,
                 geodesics: kappa < 0.0,
-                title: &format!("{}, layer {number}, first head: {}", graph.name, layout.caption),
+                title: &title,
             },
         )?;
     }
@@ -363,25 +380,22 @@ fn embeddings(out: &Path, model: &Model, graph: &LabelledGraph, features: Featur
 }
 
 /// The points that a score takes rows of queries and keys for, and their geometry.
-fn points_of(rows: &Tensor<f64>, score: &str) -> (Tensor<f64>, PointGeometry) {
-    let ball = PoincareBall::new(-1.0);
+fn points_of(rows: &Tensor<f64>, score: &dyn Score<f32>) -> (Tensor<f64>, PointGeometry) {
     let geometry =
         |model: PointModel| PointGeometry::new(model, None).expect("a model has a usual curvature");
-    match score {
-        "distance" => (ball.exp0(rows), geometry(PointModel::Poincare)),
-        "polar-distance" => {
-            // The last coordinate r is the distance from the origin; the others give the direction. A point
-            // at distance r has norm tanh(r/2) in the ball.
-            let point = |row: &[f64]| {
-                let (r, direction) = row.split_last().expect("two coordinates or more");
-                let norm = direction.iter().map(|x| x * x).sum::<f64>().sqrt();
-                let scale = if norm > 0.0 { (r / 2.0).tanh() / norm } else { 0.0 };
-                direction.iter().map(|x| x * scale).collect::<Vec<f64>>()
-            };
-            let points = rows.rows().flat_map(point).collect();
-            (Tensor::new([rows.shape()[0], rows.width() - 1], points), geometry(PointModel::Poincare))
+    let map = match score.name() {
+        "distance" | "half-space" => score.map(),
+        "polar-distance" => Some(PointMap::Polar),
+        _ => None,
+    };
+    match map {
+        // exp₀ of the ball goes twice as far as the exponential map of the half-space.
+        Some(PointMap::Exp) if score.needs_height() => {
+            let half = Tensor::from_fn(rows.shape().axes(), |i| 0.5 * rows.data()[i]);
+            (PointMap::Exp.ball(&half), geometry(PointModel::Poincare))
         }
-        _ => (rows.clone(), geometry(PointModel::Euclidean)),
+        Some(map) => (map.ball(rows), geometry(PointModel::Poincare)),
+        None => (rows.clone(), geometry(PointModel::Euclidean)),
     }
 }
 
@@ -399,6 +413,12 @@ pub fn published(graph: &str, config: &Config) -> Vec<(f64, &'static str)> {
     let plain = AttentionOptions::default();
     // Sections 4 and 5.3: pseudo-polar coordinates, learned β and c, softmax, the Einstein midpoint.
     let h_gat = AttentionOptions { aggregate: AggregateOption::Barycentre, learn_sharpness: true, ..plain };
+    // The paper does not say which coordinates the values have.
+    let h_gat = if config.options.values == ValuesOption::Polar {
+        AttentionOptions { values: ValuesOption::Polar, ..h_gat }
+    } else {
+        h_gat
+    };
     let published_options = if config.attention == "polar-distance" { h_gat } else { plain };
     if config.options != published_options {
         return Vec::new();
@@ -419,13 +439,15 @@ pub fn published(graph: &str, config: &Config) -> Vec<(f64, &'static str)> {
 
 #[cfg(test)]
 mod tests {
+    use cotangent::layers::score::{Distance, HalfSpaceDistance, Mapped, PolarDistance};
+
     use super::*;
 
     /// The distance between drawn points is that of their polar coordinates, by the law of cosines.
     #[test]
     fn polar_rows_are_points_of_the_ball() {
         let rows = Tensor::new([3, 3], vec![3.0, 4.0, 1.5, -1.0, 0.0, -0.7, 0.0, 0.0, 2.0]);
-        let (points, geometry) = points_of(&rows, "polar-distance");
+        let (points, geometry) = points_of(&rows, &PolarDistance);
         assert!(geometry.is(PointModel::Poincare));
         assert_eq!(points.shape().axes(), &[3, 2][..]);
         let ball = PoincareBall::new(-1.0);
@@ -438,5 +460,20 @@ mod tests {
         let cosh = r.cosh() * s.cosh() - r.sinh() * s.sinh() * 0.6;
         assert!((dist(p, q) - cosh.acosh()).abs() < 1e-12);
         assert_eq!(points.row(2), [0.0, 0.0]);
+    }
+
+    /// Distances are drawn by the map of their score: a row of norm 5 is at the distance 2 · 5, arsinh 5
+    /// or 5.
+    #[test]
+    fn cartesian_rows_are_points_by_their_map() {
+        let rows = Tensor::new([1, 2], vec![3.0, 4.0]);
+        let depth = |score: &dyn Score<f32>| {
+            let (points, geometry) = points_of(&rows, score);
+            assert!(geometry.is(PointModel::Poincare));
+            PoincareBall::new(-1.0).dist(&Row::from([0.0; 2]), &Row::from(points.row(0)))
+        };
+        assert!((depth(&Distance) - 10.0).abs() < 1e-9);
+        assert!((depth(&Mapped::new(&Distance, PointMap::Weierstrass)) - 5.0_f64.asinh()).abs() < 1e-12);
+        assert!((depth(&Mapped::new(&HalfSpaceDistance, PointMap::Exp)) - 5.0).abs() < 1e-9);
     }
 }

@@ -12,6 +12,7 @@ use cotangent_apps_common::say;
 use cotangent_apps_common::seeds::{self, SeedsOption, Summary};
 use cotangent_apps_common::threads::ThreadsOption;
 
+use super::comparison::{self, Line};
 use super::parallel_text::ParallelText;
 use super::{AttentionOf, Config, Metrics, NormOption, PositionsOption, Search, Size, Translator, train};
 use crate::attention::{AttentionOptions, Scores};
@@ -63,9 +64,12 @@ struct Train {
     /// Share of the target probability that is spread evenly over all tokens, from 0 to below 1.
     #[arg(long, default_value_t = 0.1, allow_negative_numbers = true, help_heading = "Training")]
     label_smoothing: f64,
-    /// Dropout rate, from 0 to below 1.
+    /// Dropout rate of embeddings and of each sublayer's result, from 0 to below 1.
     #[arg(long, default_value_t = 0.1, allow_negative_numbers = true, help_heading = "Model")]
     dropout: f64,
+    /// Dropout rate of attention weights, from 0 to below 1.
+    #[arg(long, default_value_t = 0.0, allow_negative_numbers = true, help_heading = "Model")]
+    attention_dropout: f64,
     /// Weight decay, decoupled from the gradient (AdamW): each step shrinks the parameters by the learning
     /// rate times this number.
     #[arg(long, default_value_t = 0.0001, allow_negative_numbers = true, help_heading = "Training")]
@@ -82,10 +86,11 @@ struct Train {
     seed: u64,
     #[command(flatten)]
     seeds: SeedsOption,
-    /// Train with every attention score in turn and print a table. The results of each go to the
-    /// subdirectory of --out with its name.
-    #[arg(long, conflicts_with = "attention", help_heading = "Training")]
-    table: bool,
+    /// Train with these attention scores in turn, separated by commas, and print a table [default: all
+    /// scores]. The results of each go to the subdirectory of --out with its name.
+    #[arg(long, num_args = 0.., value_delimiter = ',', conflicts_with = "attention")]
+    #[arg(help_heading = "Training")]
+    table: Option<Vec<String>>,
     #[command(flatten)]
     search: SearchOptions,
     #[command(flatten)]
@@ -173,6 +178,11 @@ struct ModelOptions {
     /// Dimensions of a head [default: the width divided by the number of heads].
     #[arg(long, help_heading = "Model")]
     head_dim: Option<usize>,
+    /// Dimensions of a head's queries and keys; its values keep those of --head-dim [default: as --head-dim].
+    /// Several, separated by commas, are trained in turn, in the subdirectories key-dim-N, and drawn in
+    /// key-dim.svg (Tseng et al. 2023, Figure 4).
+    #[arg(long, value_delimiter = ',', help_heading = "Model")]
+    key_dim: Vec<usize>,
     /// Where residual blocks apply layer normalisation.
     #[arg(long, value_enum, default_value_t = NormOption::Pre, help_heading = "Model")]
     norm: NormOption,
@@ -244,8 +254,12 @@ struct Attend {
 pub fn run(scores: &Scores) -> std::process::ExitCode {
     let choices = scores.choices();
     let cli: Cli = parse_with(|command| {
-        command
-            .mut_subcommand("train", |train| train.mut_arg("attention", |score| score.value_parser(choices)))
+        command.mut_subcommand("train", |train| {
+            let offered = choices.clone();
+            train
+                .mut_arg("attention", |score| score.value_parser(choices))
+                .mut_arg("table", |score| score.value_parser(offered).hide_possible_values(true))
+        })
     });
     exit_code(match cli.command {
         Command::Train(train) => train.run(scores),
@@ -254,9 +268,63 @@ pub fn run(scores: &Scores) -> std::process::ExitCode {
     })
 }
 
+/// One of the models that a command trains.
+struct Variant<'a> {
+    /// The name of its score.
+    attention: &'a str,
+    /// Dimensions of its queries and keys, if they are given.
+    key_dim: Option<usize>,
+    /// Its output directory, or that of the directories of its seeds.
+    out: PathBuf,
+}
+
+/// The results of a model: a row of the table.
+struct Compared<'a> {
+    variant: Variant<'a>,
+    summary: Summary,
+    /// BLEU of each seed.
+    results: Vec<f64>,
+}
+
+/// The picture of models with different dimensions.
+const KEY_DIM: &str = "key-dim.svg";
+
 impl Train {
+    /// The models to train: one, or all of a table.
+    fn variants<'a>(&'a self, scores: &'a Scores) -> Vec<Variant<'a>> {
+        let all = || scores.iter().map(|score| score.name()).collect();
+        let names: Vec<&str> = match &self.table {
+            None => vec![&self.model.attention],
+            Some(names) if names.is_empty() => all(),
+            Some(names) => names.iter().map(String::as_str).collect(),
+        };
+        let key_dims = self.key_dims();
+        let several = key_dims.len() > 1;
+        let dimensions: Vec<Option<usize>> =
+            if key_dims.is_empty() { vec![None] } else { key_dims.into_iter().map(Some).collect() };
+        let variant = |attention: &'a str, key_dim: Option<usize>| {
+            let mut out = self.out.clone();
+            if self.table.is_some() {
+                out.push(attention);
+            }
+            if let Some(d) = key_dim.filter(|_| several) {
+                out.push(format!("key-dim-{d}"));
+            }
+            Variant { attention, key_dim, out }
+        };
+        names.iter().flat_map(|&name| dimensions.iter().map(move |&d| variant(name, d))).collect()
+    }
+
+    /// The dimensions of queries and keys that are given, each once, in ascending order.
+    fn key_dims(&self) -> Vec<usize> {
+        let mut dimensions = self.model.key_dim.clone();
+        dimensions.sort_unstable();
+        dimensions.dedup();
+        dimensions
+    }
+
     /// The configuration of a run.
-    fn config(&self, scores: &Scores, attention: &str, seed: u64) -> Result<Config> {
+    fn config(&self, scores: &Scores, variant: &Variant<'_>, seed: u64) -> Result<Config> {
         let ModelOptions { size, layers, width, heads, hidden, head_dim, .. } = self.model;
         let numbers = size.numbers();
         let [layers, width, heads, hidden] = [layers, width, heads, hidden]
@@ -267,13 +335,15 @@ impl Train {
         else {
             unreachable!("four numbers")
         };
+        let head_dim = head_dim.unwrap_or((width / heads.max(1)).max(1));
         let config = Config {
-            attention: attention.to_owned(),
+            attention: variant.attention.to_owned(),
             options: self.model.options,
             layers,
             width,
             heads,
-            head_dim: head_dim.unwrap_or((width / heads.max(1)).max(1)),
+            head_dim,
+            key_dim: variant.key_dim.filter(|&key| key != head_dim),
             hidden,
             norm: self.model.norm,
             positions: self.model.positions,
@@ -286,6 +356,7 @@ impl Train {
             warm_up: self.warm_up,
             label_smoothing: self.label_smoothing,
             dropout: self.dropout,
+            attention_dropout: self.attention_dropout,
             decay: self.decay,
             clip: self.clip,
             average: self.average,
@@ -297,12 +368,9 @@ impl Train {
 
     fn run(&self, scores: &Scores) -> Result<()> {
         let device = self.device.choose()?;
-        let names: Vec<&str> = match self.table {
-            true => scores.iter().map(|score| score.name()).collect(),
-            false => vec![&self.model.attention],
-        };
-        for name in &names {
-            self.config(scores, name, self.seed)?;
+        let variants = self.variants(scores);
+        for variant in &variants {
+            self.config(scores, variant, self.seed)?;
         }
         let search = self.search.check()?;
         let threads = self.threads.start()?;
@@ -313,32 +381,58 @@ impl Train {
             text.validation.len(),
             text.test.len()
         );
-        let mut lines = Vec::new();
-        for name in names {
-            let out = if self.table { self.out.join(name) } else { self.out.clone() };
+        let mut rows = Vec::new();
+        for variant in variants {
+            let of_table = self.table.is_some() || variant.out != self.out;
             let mut results = Vec::new();
-            for run in self.seeds.runs(self.seed, &out, self.resume, self.table)? {
+            for run in self.seeds.runs(self.seed, &variant.out, self.resume, of_table)? {
                 let options = RunOptions {
                     out: run.out,
                     resume: run.resume,
                     checkpoint_every: self.checkpoint_every,
                     device: device.clone(),
                 };
-                let config = self.config(scores, name, run.seed)?;
+                let config = self.config(scores, &variant, run.seed)?;
                 let metrics = threads.run(|| train(&text, &config, scores, &search, &options))?;
                 report(&metrics);
                 results.push((run.seed, metrics.test.score, -metrics.validation));
             }
             let summary = Summary::new("BLEU", "validation", &results);
-            lines.push(format!("{name:<16} {:>6.2} {:>14}", summary.best, summary.mean.text(2)));
-            seeds::report(&[summary], &out, 2)?;
+            seeds::report(std::slice::from_ref(&summary), &variant.out, 2)?;
+            rows.push(Compared {
+                variant,
+                summary,
+                results: results.iter().map(|result| result.1).collect(),
+            });
         }
-        if self.table {
-            say!("test BLEU: of the seed with the best validation loss, and the mean of all seeds");
-            lines.iter().for_each(|line| say!("{line}"));
+        if rows.len() > 1 {
+            self.compare(&rows)?;
         }
         say!("written to {}", self.out.display());
         Ok(())
+    }
+
+    /// Prints a table of several models, and draws those of different dimensions.
+    fn compare(&self, rows: &[Compared<'_>]) -> Result<()> {
+        say!("test BLEU: of the seed with the best validation loss, and the mean of all seeds");
+        for Compared { variant: Variant { attention, key_dim, .. }, summary, .. } in rows {
+            let d = key_dim.map_or(String::new(), |d| format!(", dimensions {d}"));
+            say!("{attention:<16} {:>6.2} {:>14}{d}", summary.best, summary.mean.text(2));
+        }
+        let dimensions = self.key_dims();
+        if dimensions.len() < 2 {
+            return Ok(());
+        }
+        let mut lines: Vec<Line> = Vec::new();
+        for row in rows {
+            let name = row.variant.attention;
+            if lines.last().is_none_or(|line| line.name != name) {
+                lines.push(Line { name: name.to_owned(), results: vec![Vec::new(); dimensions.len()] });
+            }
+            let at = dimensions.iter().position(|&d| Some(d) == row.variant.key_dim).expect("one of them");
+            lines.last_mut().expect("just added").results[at] = row.results.clone();
+        }
+        comparison::draw(&self.out.join(KEY_DIM), "test BLEU", &dimensions, &lines)
     }
 }
 

@@ -19,6 +19,9 @@ pub enum Size {
     /// 6 layers in encoder and decoder each, width 512, 8 heads, 2048 hidden units: the base model of Vaswani
     /// et al. 2017.
     Base,
+    /// 6 layers in encoder and decoder each, width 512, 4 heads, 1024 hidden units: the model of Tseng et al.
+    /// 2023 for translation, fairseq's transformer_iwslt_de_en.
+    Iwslt,
 }
 
 impl Size {
@@ -28,6 +31,7 @@ impl Size {
             Size::Tiny => [2, 128, 4, 512],
             Size::Small => [4, 256, 4, 1024],
             Size::Base => [6, 512, 8, 2048],
+            Size::Iwslt => [6, 512, 4, 1024],
         }
     }
 }
@@ -77,8 +81,12 @@ pub struct Config {
     pub width: usize,
     /// Number of heads of each attention.
     pub heads: usize,
-    /// Dimensions of a head.
+    /// Dimensions of a head's values.
     pub head_dim: usize,
+    /// Dimensions of a head's queries and keys, if they differ from those of its values. Models trained
+    /// before this option and `attention_dropout` existed can be used but not resumed.
+    #[serde(default)]
+    pub key_dim: Option<usize>,
     /// Number of hidden units of the feed-forward networks.
     pub hidden: usize,
     /// Where residual blocks apply layer normalisation.
@@ -99,8 +107,11 @@ pub struct Config {
     pub warm_up: u64,
     /// The share of the target probability that is spread evenly over all tokens.
     pub label_smoothing: f64,
-    /// Dropout rate.
+    /// Dropout rate of embeddings and of each sublayer's result.
     pub dropout: f64,
+    /// Dropout rate of attention weights.
+    #[serde(default)]
+    pub attention_dropout: f64,
     /// Weight decay, decoupled from the gradient (AdamW).
     pub decay: f64,
     /// Largest norm of a step's gradient, over all parameters together.
@@ -122,6 +133,7 @@ impl Config {
             ("width", self.width != other.width),
             ("heads", self.heads != other.heads),
             ("head-dim", self.head_dim != other.head_dim),
+            ("key-dim", self.head() != other.head()),
             ("hidden", self.hidden != other.hidden),
             ("norm", self.norm != other.norm),
             ("positions", self.positions != other.positions),
@@ -132,6 +144,7 @@ impl Config {
             ("warm-up", self.warm_up != other.warm_up),
             ("label-smoothing", self.label_smoothing != other.label_smoothing),
             ("dropout", self.dropout != other.dropout),
+            ("attention-dropout", self.attention_dropout != other.attention_dropout),
             ("decay", self.decay != other.decay),
             ("clip", self.clip != other.clip),
             ("average", self.average != other.average),
@@ -151,9 +164,15 @@ impl Config {
     /// integer.
     pub(super) fn least_parameters(&self, vocabulary: usize) -> f64 {
         let layers = 2.0 * if self.recursive { 1.0 } else { self.layers as f64 };
-        let per_layer = 3.0 * self.heads as f64 * self.head_dim as f64 + 2.0 * self.hidden as f64;
+        let [key, value] = self.head().map(|d| d as f64);
+        let per_layer = self.heads as f64 * (2.0 * key + value) + 2.0 * self.hidden as f64;
         let positions = if self.positions == PositionsOption::Sinusoidal { 0.0 } else { self.longest as f64 };
         self.width as f64 * (vocabulary as f64 + positions + layers * per_layer)
+    }
+
+    /// Dimensions of a head's queries and keys, and of its values.
+    pub fn head(&self) -> [usize; 2] {
+        [self.key_dim.unwrap_or(self.head_dim), self.head_dim]
     }
 
     /// Checks the settings, and returns the attention score.
@@ -166,6 +185,7 @@ impl Config {
             ("width", self.width as u64),
             ("heads", self.heads as u64),
             ("head-dim", self.head_dim as u64),
+            ("key-dim", self.head()[0] as u64),
             ("hidden", self.hidden as u64),
             ("longest", self.longest as u64),
             ("epochs", self.epochs),
@@ -182,10 +202,49 @@ impl Config {
                 format!("a model of {parameters:.1e} parameters: fewer or narrower layers are needed");
             return Err(AppError::usage(message));
         }
-        let score = self.options.score(&self.attention, scores, self.head_dim)?;
+        let key = if self.key_dim.is_some() { "key-dim" } else { "head-dim" };
+        let score = self.options.score(&self.attention, scores, (key, self.head()[0]), self.head_dim)?;
         options::positive(&[("lr", self.lr), ("clip", self.clip)])?;
-        options::below_one(&[("label-smoothing", self.label_smoothing), ("dropout", self.dropout)])?;
+        options::below_one(&[
+            ("label-smoothing", self.label_smoothing),
+            ("dropout", self.dropout),
+            ("attention-dropout", self.attention_dropout),
+        ])?;
         options::not_negative(&[("decay", self.decay)])?;
         Ok(score)
+    }
+}
+
+#[cfg(test)]
+impl Config {
+    /// A model of a named size with the default options of the command line.
+    pub(super) fn of_size(size: Size, layers: usize, key_dim: Option<usize>) -> Self {
+        let [_, width, heads, hidden] = size.numbers();
+        Config {
+            attention: "dot".to_owned(),
+            options: AttentionOptions::default(),
+            layers,
+            recursive: false,
+            width,
+            heads,
+            head_dim: width / heads,
+            key_dim,
+            hidden,
+            norm: NormOption::Post,
+            positions: PositionsOption::Sinusoidal,
+            vocabulary: 4000,
+            longest: 128,
+            epochs: 10,
+            batch_tokens: 4096,
+            lr: 0.002,
+            warm_up: 1000,
+            label_smoothing: 0.1,
+            dropout: 0.1,
+            attention_dropout: 0.1,
+            decay: 0.0001,
+            clip: 1.0,
+            average: 5,
+            seed: 42,
+        }
     }
 }

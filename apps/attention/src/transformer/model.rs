@@ -51,7 +51,7 @@ impl Model {
         let sizes = TransformerSizes {
             width,
             heads: config.heads,
-            head: [config.head_dim; 2],
+            head: config.head(),
             hidden: config.hidden,
             dropout: config.dropout,
             order,
@@ -69,7 +69,10 @@ impl Model {
             // The initial range is from López & Strube 2020, appendix F.
             PositionEmbedding::new(ball(), config.longest + 1, width, 1e-4, rng)
         });
-        let apply = |attention: &mut Attention| config.options.apply(attention);
+        let apply = |attention: &mut Attention| {
+            config.options.apply(attention);
+            attention.dropout = Dropout { rate: config.attention_dropout };
+        };
         let layers = if config.recursive { 1 } else { config.layers };
         let encoder = (0..layers).map(|_| {
             let mut layer = EncoderLayer::new(score, sizes, rng);

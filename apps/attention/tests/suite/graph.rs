@@ -121,7 +121,7 @@ fn a_device_learns_the_same() {
 /// Published figures are printed only for runs with the settings of the paper.
 #[test]
 fn published_figures_are_for_the_papers_settings() {
-    use cotangent_apps_attention::attention::{AggregateOption, AttentionOptions};
+    use cotangent_apps_attention::attention::{AggregateOption, AttentionOptions, MapOption, ValuesOption};
     use cotangent_apps_attention::graph::Config;
     let plain = AttentionOptions::default();
     let protocol = Config {
@@ -148,6 +148,10 @@ fn published_figures_are_for_the_papers_settings() {
     let h_gat = AttentionOptions { aggregate: AggregateOption::Barycentre, ..with_sharpness };
     assert_eq!(accuracies("cora", "polar-distance", h_gat), [83.5]);
     assert_eq!(accuracies("citeseer", "polar-distance", h_gat), [72.9]);
+    let polar_values = AttentionOptions { values: ValuesOption::Polar, ..h_gat };
+    assert_eq!(accuracies("cora", "polar-distance", polar_values), [83.5]);
+    let mapped = AttentionOptions { map: Some(MapOption::Exp), ..plain };
+    assert!(accuracies("cora", "umbral", mapped).is_empty());
     for other in [plain, with_sharpness] {
         assert!(accuracies("cora", "polar-distance", other).is_empty());
     }
@@ -221,6 +225,8 @@ fn bad_input_gets_one_line() {
     assert_eq!(fails(&["--light", "-2"]), "--light -2: a positive number is needed");
     let message = fails(&["--attention", "umbral", "--head-dim", "1"]);
     assert_eq!(message, "--head-dim 1: --attention umbral needs 2 or more");
+    let message = fails(&["--attention", "umbral", "--map", "polar", "--head-dim", "2"]);
+    assert_eq!(message, "--head-dim 2: --attention umbral needs 3 or more");
     let file = |name: &str, text: &str| {
         let path = Path::new(&path).join(name);
         let before = std::fs::read(&path).unwrap();
@@ -288,6 +294,37 @@ fn text_is_within_its_picture() {
     GRAPH.succeeds(&["--path", &path, "--epochs", "1", "--out", &out]);
     text_fits(&format!("{out}/embeddings-1.svg"), &["a name that is", "layer 1, first head"]);
     text_fits(&format!("{out}/curves.svg"), &["a name that is"]);
+}
+
+/// Sigmoid weights, pseudo-polar coordinates, learned β and c, and the Einstein midpoint together. The
+/// pictures are those of Gulcehre et al. 2019, Figures 8 and 9: with dropout and without.
+#[test]
+fn pictures_with_and_without_dropout() {
+    let d = Dir::new();
+    let path = groups(&d, true);
+    let h_gat = "--attention polar-distance --learn-sharpness --aggregate einstein --values polar";
+    for weights in ["softmax", "sigmoid"] {
+        let more = format!("{h_gat} --weights {weights} --lr 0.02 --dropout 0.3 --patience 30 --epochs 120");
+        let more = format!("{more} --seeds 2 --without-dropout");
+        let (printed, metrics, out) = run(&d, &path, weights, &more);
+        assert!(metrics.test.mean > 0.8 && metrics.outcomes.len() == 2, "{printed}");
+        let undropped = crate::common::metrics::<Metrics>(&format!("{out}/without-dropout"));
+        assert_eq!((undropped.config.dropout, undropped.outcomes.len()), (0.0, 1));
+        let picture = |folder: &str, layer: usize| {
+            let drawn = bytes(&format!("{out}/{folder}"), &format!("embeddings-{layer}.svg"));
+            String::from_utf8(drawn).unwrap().replace('\n', " ")
+        };
+        for layer in [1, 2] {
+            let (with, without) = (picture(".", layer), picture("without-dropout", layer));
+            assert!(
+                with.contains("dropout 0.3, at most") && without.contains("dropout 0, at most"),
+                "{with}"
+            );
+            assert_eq!(with.matches("<circle").count(), without.matches("<circle").count());
+            let circles: Vec<&str> = without.split("<circle").filter(|c| c.contains("cx=")).collect();
+            assert!(circles.len() >= 180 && circles != with.split("<circle").collect::<Vec<_>>());
+        }
+    }
 }
 
 /// `--table` trains with every attention in turn.

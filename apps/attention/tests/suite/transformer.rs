@@ -116,12 +116,41 @@ fn every_attention_trains() {
         "--attention penumbral --weights sigmoid",
         "--attention laplacian --head-dim 4",
         "--attention additive",
+        "--attention polar-distance --learn-sharpness --weights sigmoid --aggregate einstein --values polar",
+        "--attention distance --map weierstrass --aggregate barycentre --values weierstrass",
+        "--attention penumbral --map exp --key-dim 4 --attention-dropout 0.1",
+        "--attention half-space --map polar --head-dim 4",
     ];
     for (i, more) in runs.into_iter().enumerate() {
         let (printed, metrics, _) = run(&d, &path, &format!("run{i}"), &format!("{more} --epochs 2"));
         let [first, second] = metrics.epochs[..] else { panic!("two epochs") };
         assert!(second.validation < first.validation && second.loss < first.loss, "{more}: {printed}");
     }
+}
+
+/// Queries and keys of fewer dimensions: a head of 16 becomes 4, in three attentions of 32 units and two
+/// heads.
+#[test]
+fn queries_and_keys_have_dimensions_of_their_own() {
+    let d = Dir::new();
+    let path = numbers(&d);
+    let [whole, narrow, same] = ["", "--key-dim 4", "--key-dim 16"]
+        .map(|key| run(&d, &path, &format!("run{key}"), &format!("--attention umbral {key} --epochs 1")).1);
+    assert_eq!(whole.parameters - narrow.parameters, 3 * 2 * (32 + 1) * 2 * (16 - 4));
+    assert_eq!((same.config, same.epochs), (whole.config, whole.epochs));
+    assert_eq!(narrow.config.head(), [4, 16]);
+}
+
+/// Dropout of attention weights changes training, in the same way for the same seed.
+#[test]
+fn attention_weights_are_dropped() {
+    let d = Dir::new();
+    let path = numbers(&d);
+    let [without, with, again] = [("a", 0.0), ("b", 0.3), ("c", 0.3)].map(|(name, rate)| {
+        run(&d, &path, name, &format!("--attention umbral --epochs 1 --attention-dropout {rate}")).1.epochs
+    });
+    assert_eq!(with, again);
+    assert_ne!(with, without);
 }
 
 /// A recursive model of two layers has the parameters of one layer, but applies it twice.
@@ -181,6 +210,17 @@ fn bad_input_gets_one_line() {
     assert_eq!(message, "--light: --attention umbral has no light");
     let message = fails(&["--attention", "penumbral", "--radius", "2"]);
     assert_eq!(message, "--radius: --attention penumbral has no radius");
+    let message = fails(&["--attention", "umbral", "--map", "polar", "--key-dim", "2"]);
+    assert_eq!(message, "--key-dim 2: --attention umbral needs 3 or more");
+    assert_eq!(fails(&["--map", "exp"]), "--map exp: --attention dot has no choice of maps");
+    let message = fails(&["--attention", "distance", "--map", "psi"]);
+    assert_eq!(message, "--map psi: --attention distance has the maps exp, weierstrass");
+    let message = fails(&["--values", "polar"]);
+    assert_eq!(message, "--values polar: only --aggregate barycentre takes values for points");
+    let message = fails(&["--values", "polar", "--aggregate", "barycentre", "--head-dim", "1"]);
+    assert_eq!(message, "--head-dim 1: --values polar needs 2 or more");
+    assert_eq!(fails(&["--key-dim", "0"]), "--key-dim 0: at least 1 is needed");
+    assert_eq!(fails(&["--attention-dropout", "1"]), "--attention-dropout 1: from 0 to below 1 is needed");
     assert_eq!(fails(&["--sentences", "0"]), "--sentences 0: at least 1 is needed");
     let message = TRANSFORMER.fails(&["train", "--out", &out]);
     assert_eq!(message, "--path or --train is needed");
@@ -201,6 +241,10 @@ fn bad_input_gets_one_line() {
         message.ends_with("checkpoint.bin: the checkpoint does not fit: a run with another --seed"),
         "{message}"
     );
+    for option in [["--key-dim", "4"], ["--attention-dropout", "0.1"]] {
+        let message = fails(&[&small[..], &resume, &option].concat());
+        assert!(message.ends_with(&format!("a run with another {}", option[0])), "{message}");
+    }
     let message = fails(&[&small[..], &resume, &["--learn-sharpness"]].concat());
     assert!(
         message
@@ -230,6 +274,17 @@ fn bad_input_gets_one_line() {
         let error = TRANSFORMER.fails(&["translate", "--model", &out]);
         assert!(error.contains("config.json: ") && error.contains(message), "{error}");
     }
+    // A model of an earlier version, whose settings lack the later options.
+    let lines: Vec<&str> = whole.lines().collect();
+    let later = ["\"key_dim\"", "\"attention_dropout\"", "\"map\"", "\"values\""];
+    let earlier: Vec<&str> =
+        lines.iter().copied().filter(|line| !later.iter().any(|name| line.contains(name))).collect();
+    assert_eq!(earlier.len(), lines.len() - later.len());
+    std::fs::write(Path::new(&out).join("config.json"), earlier.join("\n")).unwrap();
+    assert_eq!(translate(&out, "eins.").lines().count(), 1);
+    let message = fails(&[&small[..], &resume].concat());
+    let end = "config.json: a run of an earlier version, without \"attention_dropout\", cannot be resumed";
+    assert!(message.ends_with(end), "{message}");
     std::fs::write(Path::new(&out).join("config.json"), whole).unwrap();
     let message = fails(&[&small[..], &resume, &["--sentences", "100"]].concat());
     assert!(
@@ -333,6 +388,29 @@ fn closed_outputs_end_nothing() {
     assert!(Path::new(&out).join("metrics.json").exists());
     TRANSFORMER.succeeds_with_closed_outputs(&["translate", "--model", &out]);
     TRANSFORMER.succeeds_with_closed_outputs(&["--help"]);
+}
+
+/// Tseng et al. 2023, Figure 4, in one command: several scores, dimensions and seeds, and a picture of them.
+#[test]
+fn dimensions_are_compared_in_one_command() {
+    let d = Dir::new();
+    let (path, out) = (numbers(&d), d.path("dimensions"));
+    let short = "--table dot,umbral --key-dim 8,2,8 --seeds 2 --epochs 1 --sentences 64 --beam 1";
+    let small = SMALL.replace("--beam 3", "").replace("--average 2", "--average 1");
+    let words = small.split_whitespace().chain(short.split_whitespace());
+    let arguments: Vec<&str> = ["train", "--path", &path, "--out", &out].into_iter().chain(words).collect();
+    let printed = TRANSFORMER.succeeds(&arguments);
+    for score in ["dot", "umbral"] {
+        for key in [2, 8] {
+            let run = format!("{out}/{score}/key-dim-{key}/seed-43");
+            let Metrics { config, parameters, .. } = crate::common::metrics::<Metrics>(&run);
+            assert_eq!((config.attention.as_str(), config.head()), (score, [key, 16]));
+            assert!(parameters > 0 && printed.contains(&format!(", dimensions {key}")), "{printed}");
+        }
+    }
+    assert_eq!(printed.lines().filter(|line| line.contains(", dimensions ")).count(), 4, "{printed}");
+    let picture = String::from_utf8(bytes(&out, "key-dim.svg")).unwrap();
+    assert!(picture.contains("umbral") && picture.matches("<circle").count() == 8, "{picture}");
 }
 
 /// `--table` trains with every attention in turn, `--seeds` with several seeds.

@@ -5,10 +5,12 @@ use cotangent_engine::registry::Formula;
 use cotangent_engine::{Float, PairFormula, Pairing, Scalar, Var};
 use cotangent_manifolds::PoincareBall;
 
-use super::{FACTOR, Numbers, OFFSET, Operand, SHARPNESS, SQUARE, Score, Side, distance_from_sinh};
+use super::{FACTOR, Numbers, OFFSET, Operand, PointMap, SHARPNESS, SQUARE, Score, Side, distance_from_sinh};
 
 /// `−β d(exp₀ q, exp₀ k) − c` in the Poincaré ball of curvature −1. The distance on the
-/// hyperboloid is the same. Gulcehre et al. 2019, eq. 2; López & Strube 2020, eq. 8.
+/// hyperboloid is the same. Gulcehre et al. 2019, eq. 2; López & Strube 2020, eq. 8. By the map
+/// [`Weierstrass`](PointMap::Weierstrass) in place of exp₀, x is the point `(√(1 + ‖x‖²), x)` of the
+/// hyperboloid.
 #[derive(Clone, Copy, Debug)]
 pub struct Distance;
 
@@ -23,6 +25,10 @@ impl PairFormula<1, 1, 2> for Distance {
     }
 }
 
+/// Maps whose rows are a point's coordinates. [`PolarDistance`](super::PolarDistance) takes polar ones and
+/// [`HalfSpaceDistance`](super::HalfSpaceDistance) those of the half-space, both farther from the origin.
+const CARTESIAN: [PointMap; 2] = [PointMap::Exp, PointMap::Weierstrass];
+
 pub(super) const FORMULA: Formula = Formula::pair(Distance, &[SQUARE, FACTOR, FACTOR, SHARPNESS, OFFSET]);
 
 impl<T: Float> Score<T> for Distance {
@@ -35,9 +41,14 @@ impl<T: Float> Score<T> for Distance {
     fn formula(&self) -> &'static Compiled<Pair> {
         <Self as PairFormula<1, 1, 2>>::compiled()
     }
-    fn prepare<'t>(&self, x: Var<'t, T>, _: Side) -> Operand<'t, T> {
-        let ball = PoincareBall::new(-1.0);
-        let rows = ball.exp0(&x);
-        Operand { rows, numbers: Numbers::from_slice(&[0.5 * ball.lambda(&rows)]) }
+    fn prepare<'t>(&self, x: Var<'t, T>, side: Side) -> Operand<'t, T> {
+        self.prepare_by(CARTESIAN[0], x, side)
+    }
+    fn maps(&self) -> &'static [PointMap] {
+        &CARTESIAN
+    }
+    fn prepare_by<'t>(&self, map: PointMap, x: Var<'t, T>, _: Side) -> Operand<'t, T> {
+        let rows = map.ball(&x);
+        Operand { rows, numbers: Numbers::from_slice(&[0.5 * PoincareBall::new(-1.0).lambda(&rows)]) }
     }
 }

@@ -3,10 +3,11 @@
 use cotangent_engine::compiled::{Compiled, Pair};
 use cotangent_engine::registry::Formula;
 use cotangent_engine::{Float, PairFormula, Pairing, Scalar, Var};
-use cotangent_manifolds::HalfSpace;
 use cotangent_manifolds::formulas::half_space::distance;
 
-use super::{FACTOR, Numbers, OFFSET, Operand, SHARPNESS, SQUARE, Score, Side, normal, parts};
+use super::{
+    BY_PSI, FACTOR, Numbers, OFFSET, Operand, PointMap, SHARPNESS, SQUARE, Score, Side, normal, parts,
+};
 
 /// `−β d(ψ(q), ψ(k)) − c` in the half-space of curvature −1. Tseng et al. 2023, eq. 10 for ψ.
 ///
@@ -40,9 +41,18 @@ impl<T: Float> Score<T> for HalfSpaceDistance {
     fn formula(&self) -> &'static Compiled<Pair> {
         <Self as PairFormula<1, 1, 2>>::compiled()
     }
-    fn prepare<'t>(&self, x: Var<'t, T>, _: Side) -> Operand<'t, T> {
-        let rows = HalfSpace::new(-1.0).psi(&x);
-        Operand { rows, numbers: Numbers::from_slice(&[(parts(x)[1] * -0.5).exp()]) }
+    fn prepare<'t>(&self, x: Var<'t, T>, side: Side) -> Operand<'t, T> {
+        self.prepare_by(BY_PSI[0], x, side)
+    }
+    fn maps(&self) -> &'static [PointMap] {
+        &BY_PSI
+    }
+    fn prepare_by<'t>(&self, map: PointMap, x: Var<'t, T>, _: Side) -> Operand<'t, T> {
+        let rows = map.half_space(&x, 1.0);
+        // Below this the derivative of the inverse root would overflow, and squares underflow. The constant
+        // comes first, so that NaN gives NaN.
+        let lowest = x.tape().scalar(if T::EPSILON < 1e-10 { 1e-200 } else { 1e-25 });
+        Operand { rows, numbers: Numbers::from_slice(&[lowest.maximum(parts(rows)[1]).sqrt().recip()]) }
     }
     fn needs_height(&self) -> bool {
         true

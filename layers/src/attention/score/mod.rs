@@ -1,10 +1,12 @@
-//! Attention scores: how well a query and a key fit. Each has a file of its own.
+//! Attention scores: how well a query and a key fit. Each has a file of its own; [`Mapped`] gives a score
+//! another map from activations to points.
 
 mod additive;
 mod distance;
 mod dot;
 mod half_space_distance;
 mod laplacian;
+mod mapped;
 mod penumbral_cone;
 mod polar_distance;
 mod umbral_cone;
@@ -17,11 +19,14 @@ use cotangent_engine::{Float, Pairs, Scalar, Var};
 use cotangent_manifolds::{Euclidean, Module, Param, Path, Visitor, VisitorMut};
 use smallvec::SmallVec;
 
+use crate::attention::point_map::PointMap;
+
 pub use additive::Additive;
 pub use distance::Distance;
 pub use dot::Dot;
 pub use half_space_distance::HalfSpaceDistance;
 pub use laplacian::Laplacian;
+pub use mapped::Mapped;
 pub use penumbral_cone::{PenumbralCone, ReleasedPenumbralCone};
 pub use polar_distance::PolarDistance;
 pub use umbral_cone::{ReleasedUmbralCone, UmbralCone};
@@ -89,6 +94,23 @@ pub trait Score<T: Float>: Duplicate<T> + Debug + Send + Sync {
     /// of each row. The rows may have any width, the same for queries and keys. Attention panics unless
     /// there are as many numbers as the formula takes: queries are its left rows, keys its right ones.
     fn prepare<'t>(&self, x: Var<'t, T>, side: Side) -> Operand<'t, T>;
+
+    /// The maps by which the score can take rows to points of hyperbolic space. The first is its own;
+    /// [`Mapped`] chooses another. Empty if the score has no choice.
+    fn maps(&self) -> &'static [PointMap] {
+        &[]
+    }
+
+    /// The map by which the score takes rows to points, if it has a choice.
+    fn map(&self) -> Option<PointMap> {
+        self.maps().first().copied()
+    }
+
+    /// Same as [`prepare`](Self::prepare), with points by one of the [`maps`](Self::maps).
+    fn prepare_by<'t>(&self, map: PointMap, x: Var<'t, T>, side: Side) -> Operand<'t, T> {
+        let _ = map;
+        self.prepare(x, side)
+    }
 
     /// The formula's parameters after γ and c: single numbers on the tape of x.
     fn scalars<'t>(&self, x: Var<'t, T>) -> Numbers<'t, T> {
@@ -218,10 +240,16 @@ pub const FORMULAS: &[Formula] = &[
     laplacian::FORMULA,
 ];
 
+/// The fewest dimensions of queries and keys: a height needs another coordinate beside it, and so does the
+/// direction of polar coordinates.
+pub fn least_dimensions<T: Float>(score: &dyn Score<T>) -> usize {
+    1 + usize::from(score.needs_height()) + usize::from(score.map() == Some(PointMap::Polar))
+}
+
 /// Panics if d dimensions are too few for the score, or its setting is not positive.
 #[track_caller]
 pub(super) fn check<T: Float>(score: &dyn Score<T>, d: usize) {
-    assert!(d > usize::from(score.needs_height()), "attention: {score:?} of {d} dimensions");
+    assert!(d >= least_dimensions(score), "attention: {score:?} of {d} dimensions");
     if let Some((name, value)) = score.setting() {
         assert!(value > 0.0 && value.is_finite(), "attention: a {name} of {value}");
     }
@@ -270,22 +298,27 @@ fn normal<S: Scalar>(square: S) -> S {
     S::select(square.lt(least), S::zero(), square)
 }
 
+/// The maps of scores with heights, those whose paper takes them by ψ and those by ξ.
+const BY_PSI: [PointMap; 5] = PointMap::ALL;
+const BY_XI: [PointMap; 5] =
+    [PointMap::Xi, PointMap::Psi, PointMap::Exp, PointMap::Polar, PointMap::Weierstrass];
+
 /// Splits points of the half-space into horizontal parts `[…, n, d − 1]` and heights `[…, n]`.
-fn parts<T: Float>(x: Var<'_, T>) -> [Var<'_, T>; 2] {
+pub(super) fn parts<T: Float>(x: Var<'_, T>) -> [Var<'_, T>; 2] {
     let shape = x.shape();
     let last = shape.width() - 1;
     [x.slice(-1, 0..last), x.slice(-1, last..last + 1).reshape(shape.rows())]
 }
 
 /// Makes a cone a score. Takes the cone's setting and its default, the formula and how many numbers of a
-/// row it takes, the name and the description. Then, for the cone `self`: points of the half-space from
-/// queries or keys x, what the formula takes of each point besides its height, and the formula's third
-/// parameter.
+/// row it takes, the name and the description, and the map of the paper. Then, for the cone `self`: points
+/// of the half-space from queries or keys x by a map, what the formula takes of each point besides its
+/// height, and the formula's third parameter.
 macro_rules! cone_score {
     (
         $cone:ident { $setting:ident: $default:literal } by $formula:ident of $count:literal,
-        $name:literal, $about:literal;
-        |$self:ident, $x:ident| $points:expr, |$point:ident| [$($number:expr),*], $scalar:expr
+        $name:literal, $about:literal, $maps:path;
+        |$self:ident, $x:ident, $map:ident| $points:expr, |$point:ident| [$($number:expr),*], $scalar:expr
     ) => {
         impl Default for $cone {
             fn default() -> Self {
@@ -303,7 +336,13 @@ macro_rules! cone_score {
             fn formula(&self) -> &'static Compiled<Pair> {
                 <$formula as PairFormula<$count, $count, 3>>::compiled()
             }
-            fn prepare<'t>(&$self, $x: Var<'t, T>, _: Side) -> Operand<'t, T> {
+            fn prepare<'t>(&self, x: Var<'t, T>, side: Side) -> Operand<'t, T> {
+                self.prepare_by($maps[0], x, side)
+            }
+            fn maps(&self) -> &'static [PointMap] {
+                &$maps
+            }
+            fn prepare_by<'t>(&$self, $map: PointMap, $x: Var<'t, T>, _: Side) -> Operand<'t, T> {
                 let $point = $points;
                 let [rows, heights] = parts($point);
                 let numbers = [heights $(, $number.reshape(heights.shape()))*];

@@ -6,7 +6,10 @@ use cotangent_engine::{Float, PairFormula, Pairing, Scalar, Var};
 use cotangent_manifolds::HalfSpace;
 use cotangent_manifolds::shadow_cones::penumbral_height_of_gaps;
 
-use super::{HEIGHT, Numbers, OFFSET, Operand, SHARPNESS, SQUARE, Score, Side, cone_score, parts};
+use super::{
+    BY_XI, HEIGHT, Numbers, OFFSET, Operand, PointMap, SHARPNESS, SQUARE, Score, Side, cone_score, normal,
+    parts,
+};
 
 /// `−γ H(ξ(q), ξ(k)) − c`: H is the height of the lowest penumbral cone that contains both points, for
 /// a light source at a given height: see
@@ -49,7 +52,7 @@ impl PairFormula<2, 2, 3> for ReleasedPenumbralCone {
 /// The height of the lowest cone, from the squared horizontal distance and the numbers of both rows.
 #[inline(always)]
 fn height<S: Scalar>(square: S, [q, q_gap]: [S; 2], [k, k_gap]: [S; 2], light: S) -> S {
-    penumbral_height_of_gaps(square.sqrt(), [q, k], [q_gap, k_gap], light)
+    penumbral_height_of_gaps(normal(square).sqrt(), [q, k], [q_gap, k_gap], light)
 }
 
 /// Far enough above the heights that are drawn that some cone always contains both points: without one
@@ -66,14 +69,27 @@ pub(super) const RELEASED: Formula = Formula::pair(
     &[SQUARE, HEIGHT, GAP, HEIGHT, GAP, SHARPNESS, OFFSET, LIGHT],
 );
 
+/// Points by a map; those above the light are lowered to its height. Tseng et al. 2023, section 5.1.
+fn lit<T: Float>(map: PointMap, x: Var<'_, T>, light: f64) -> Var<'_, T> {
+    let points = map.half_space(&x, light);
+    if map == PointMap::Xi {
+        return points; // already at most as high
+    }
+    let [rows, heights] = parts(points);
+    // The constant comes first, so that NaN gives NaN.
+    let heights = x.tape().scalar(light).min(heights);
+    Var::concat(&[rows, heights.reshape(heights.shape().with_width(1))], -1)
+}
+
 cone_score! {
-    PenumbralCone { light: 1.0 } by PenumbralCone of 2, "penumbral", "Penumbral cones (Tseng et al. 2023).";
-    |self, x| HalfSpace::new(-1.0).xi(&x, self.light),
+    PenumbralCone { light: 1.0 } by PenumbralCone of 2, "penumbral",
+    "Penumbral cones (Tseng et al. 2023).", BY_XI;
+    |self, x, map| lit(map, x, self.light),
     |point| [HalfSpace::new(-1.0).penumbral_gap(&point, self.light)], self.light
 }
 cone_score! {
     ReleasedPenumbralCone { light: 1.0 } by ReleasedPenumbralCone of 2, "penumbral-released",
-    "Penumbral cones as in the released program of Tseng et al. 2023: squared heights.";
-    |self, x| HalfSpace::new(-1.0).xi(&x, self.light),
+    "Penumbral cones as in the released program of Tseng et al. 2023: squared heights.", BY_XI;
+    |self, x, map| lit(map, x, self.light),
     |point| [HalfSpace::new(-1.0).penumbral_gap(&point, self.light)], self.light
 }

@@ -3,10 +3,12 @@
 use cotangent_engine::compiled::{Compiled, Pair};
 use cotangent_engine::registry::{Formula, Range};
 use cotangent_engine::{Float, PairFormula, Pairing, Scalar, Tensor, Var};
-use cotangent_manifolds::HalfSpace;
 use cotangent_manifolds::shadow_cones::umbral_height;
 
-use super::{HEIGHT, Numbers, OFFSET, Operand, SHARPNESS, SQUARE, Score, Side, cone_score, normal, parts};
+use super::{
+    BY_PSI, HEIGHT, Numbers, OFFSET, Operand, PointMap, SHARPNESS, SQUARE, Score, Side, cone_score, normal,
+    parts,
+};
 
 /// `−γ H(ψ(q), ψ(k)) − c`: H is the height of the lowest umbral cone that contains both points, for
 /// balls of a given hyperbolic radius: see [`umbral_height`]. Tseng et al. 2023, eq. 8.
@@ -50,11 +52,11 @@ fn lowered<T: Float>(x: Var<'_, T>) -> Var<'_, T> {
 }
 
 cone_score! {
-    UmbralCone { radius: 0.1 } by UmbralCone of 1, "umbral", "Umbral cones (Tseng et al. 2023).";
-    |self, x| HalfSpace::new(-1.0).psi(&x), |_point| [], self.radius.sinh()
+    UmbralCone { radius: 0.1 } by UmbralCone of 1, "umbral", "Umbral cones (Tseng et al. 2023).", BY_PSI;
+    |self, x, map| map.half_space(&x, 1.0), |_point| [], self.radius.sinh()
 }
 cone_score! {
     ReleasedUmbralCone { radius: 0.1 } by UmbralCone of 1, "umbral-released",
-    "Umbral cones as in the released program of Tseng et al. 2023: heights exp(x/d).";
-    |self, x| HalfSpace::new(-1.0).psi(&lowered(x)), |_point| [], self.radius.sinh()
+    "Umbral cones as in the released program of Tseng et al. 2023: heights exp(x/d).", BY_PSI;
+    |self, x, map| map.half_space(&lowered(x), 1.0), |_point| [], self.radius.sinh()
 }
