@@ -27,6 +27,7 @@
 //! | [`Attend`]: the same as a function, without parameters | `attention/attend.rs` |
 //! | [`score`]: all scores | `attention/score/` |
 //! | [`PointMap`]: how activations become points | `attention/point_map.rs` |
+//! | [`attentive_read`]: with a value for each pair of query and key | `attention/attentive_read.rs` |
 //! | [`MultiHeadAttention`] | `attention/multi_head_attention.rs` |
 //! | [`AttentionPooling`]: a sequence as one point | `attention/attention_pooling.rs` |
 //! | [`GraphAttention`]: attention along the edges of a graph | `attention/graph_attention.rs` |
@@ -65,6 +66,7 @@ pub use activation::Activation;
 pub use attention::Attention;
 pub use attention::attend::{Aggregation, Attend, Mask};
 pub use attention::attention_pooling::AttentionPooling;
+pub use attention::attentive_read::{Normaliser, attentive_read};
 pub use attention::graph_attention::{Features, GraphAttention, Heads};
 pub use attention::multi_head_attention::{KeyValueCache, MultiHeadAttention};
 pub use attention::point_map::PointMap;

@@ -3,6 +3,7 @@
 
 pub(crate) mod attend;
 pub(crate) mod attention_pooling;
+pub(crate) mod attentive_read;
 pub(crate) mod graph_attention;
 pub(crate) mod multi_head_attention;
 pub(crate) mod point_map;
