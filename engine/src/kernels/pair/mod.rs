@@ -12,6 +12,8 @@ mod pairings;
 mod reverse;
 mod tile;
 
+use std::ops::Range;
+
 pub(crate) use self::jobs::{Gradients, Job, entries, pieces, steps};
 pub use self::many_to_many::{ManyToMany, PairSide};
 pub(crate) use self::pairings::{Part, Right, tile_rows, with_right};
@@ -118,16 +120,27 @@ pub(crate) fn elementwise<T: Storage>(
     let (shapes, counts) = (shapes(inputs), kernel.counts());
     let (s, _) = sizes(&shapes, counts).expect("checked");
     let cost = 1 + s.m * (s.width / 16 + 2);
+    let tiles = |part: &Part<'_, T>, right: &Right<'_, T>, rows: Range<usize>, remaining: &mut &mut [T]| {
+        for rows in steps(rows, tile_rows(s.m)) {
+            let scores = split_front(remaining, rows.len() * s.m);
+            right.pairings(part.left(rows.clone()), 0..s.m, scores);
+            work(&part.tile(rows, 0..s.m), scores);
+        }
+    };
+    let part = |b: usize| Part::new(inputs, counts, s, b, b * s.n..(b + 1) * s.n);
+    if s.batch == 1 {
+        // The right rows are prepared once, and not for every part of the left rows.
+        let part = part(0);
+        return with_right(kernel.pairing(), part.y, s.width, false, |right| {
+            parallel::for_each_part(out, s.m, 16, cost, |rows, mut out| tiles(&part, right, rows, &mut out));
+        });
+    }
     parallel::for_each_part(out, s.m, 16, cost, |rows, out| {
         let mut remaining = out;
         for (b, rows) in entries(s, rows) {
-            let part = Part::new(inputs, counts, s, b, b * s.n..(b + 1) * s.n);
+            let part = part(b);
             with_right(kernel.pairing(), part.y, s.width, false, |right| {
-                for rows in steps(rows, tile_rows(s.m)) {
-                    let scores = split_front(&mut remaining, rows.len() * s.m);
-                    right.pairings(part.left(rows.clone()), 0..s.m, scores);
-                    work(&part.tile(rows, 0..s.m), scores);
-                }
+                tiles(&part, right, rows, &mut remaining);
             });
         }
     });
