@@ -19,8 +19,9 @@ row_formula! {
     /// v/‖v‖, ‖v‖ = parameter 0. The zero vector stays.
     Unit = "unit": vector [Input(0)];
     norm = Param(0) => {
+        // Where the norm is 0 or NaN, the factor is the norm itself.
         let long = S::zero().lt(norm);
-        [S::select(long, S::select(long, norm, S::one()).recip(), S::zero())]
+        [S::select(long, S::select(long, norm, S::one()).recip(), norm)]
     }
 }
 

@@ -88,11 +88,11 @@ row_formula! {
     mp = Margin(0), aa = Dot(1, 1) => S::constant(0.5) * mp * inverse_root(aa)
 }
 
-/// `1/√s`; 0 where s is 0.
+/// `1/√s`; where s is 0 or NaN, s itself.
 #[inline(always)]
 fn inverse_root<S: Scalar>(s: S) -> S {
     let positive = S::zero().lt(s);
-    S::select(positive, S::select(positive, s, S::one()).sqrt().recip(), S::zero())
+    S::select(positive, S::select(positive, s, S::one()).sqrt().recip(), s)
 }
 
 /// The logits of all pairs of a point and a class, those of [`Logit`] or [`UnidirectionalLogit`] multiplied
