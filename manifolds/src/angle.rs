@@ -7,8 +7,8 @@ use crate::euclidean::formulas::{Add, Sub};
 use crate::manifold::Manifold;
 
 /// See [`Manifold::angle`]. Unit vectors at an angle θ are 2 sin(θ/2) apart, and their sum has the length
-/// 2 cos(θ/2). So the error is a few units of 10⁻¹⁶ everywhere; the arc cosine would lose half of the digits
-/// near 0 and π.
+/// 2 cos(θ/2). So the error is a few units of 10⁻¹⁶ everywhere; the arc cosine would lose half of the
+/// digits near 0 and π.
 pub(crate) fn between<M: Manifold, R: Rows>(manifold: &M, x: &R, u: &R, v: &R) -> R::Scalar {
     let [u, v] = [u, v].map(|v| R::vector(Unit, [v], [&manifold.norm(x, v)]));
     let [apart, sum] = [R::vector(Sub, [&u, &v], []), R::vector(Add, [&u, &v], [])];

@@ -185,8 +185,8 @@ pub mod formulas {
         (delta, x, y, light) penumbral_height(delta, x, y, light)
     }
     row_formula! {
-        /// The lowest common ancestor in the umbral order: from x the share `(H − x_n) sinh r/Δ` of the way
-        /// to y, at most 1.
+        /// The lowest common ancestor in the umbral order: from x the share `(H − x_n) sinh r/Δ` of the
+        /// way to y, at most 1.
         pub UmbralSupremum = "shadow_cones.umbral_supremum":
             vector [Input(0), Difference(1, 0), Height], metric Horizontal;
         delta = Along(1, 1), x = Last(0), y = Last(1), radius = Param(0) => {
@@ -197,8 +197,8 @@ pub mod formulas {
 
     row_formula! {
         /// The lowest common ancestor in the penumbral order. The semicircle of radius r that falls from it
-        /// through x has its centre at the distance √(r² − x_n²) from x, and √(r² − H²) from the ancestor.
-        /// Without a common cone it is above the centre of the semicircle through both points.
+        /// through x has its centre at the distance √(r² − x_n²) from x, and √(r² − H²) from the
+        /// ancestor. Without a common cone it is above the centre of the semicircle through both points.
         pub PenumbralSupremum = "shadow_cones.penumbral_supremum":
             vector [Input(0), Difference(1, 0), Height], metric Horizontal;
         delta = Along(1, 1), x = Last(0), y = Last(1), light = Param(0) => {

@@ -1,5 +1,5 @@
-//! The attentive read with a value for each pair: Gulcehre et al. 2019, section 3.1, eq. 1; relation networks,
-//! section 3.2.
+//! The attentive read with a value for each pair: Gulcehre et al. 2019, section 3.1, eq. 1; relation
+//! networks, section 3.2.
 
 use cotangent_engine::{Float, Tensor, Var};
 
@@ -20,8 +20,8 @@ pub enum Normaliser {
 /// result is `[…, n, e]`. With values of its own for each pair it takes memory for all of them.
 /// [`Attend::forward`](crate::Attend::forward) does not, where the values are those of the keys.
 ///
-/// A relation network (Santoro et al. 2017) is `h(Σ_i r_i)`, with the values g(o_i, o_j), f = 1 and Z = 1, or
-/// with f learned:
+/// A relation network (Santoro et al. 2017) is `h(Σ_i r_i)`, with the values g(o_i, o_j), f = 1 and Z = 1,
+/// or with f learned:
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor};

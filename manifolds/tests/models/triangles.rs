@@ -42,8 +42,9 @@ fn cosine(kappa: f64, t: f64) -> f64 {
     if kappa < 0.0 { (root * t).cosh() } else { (root * t).cos() }
 }
 
-/// The law of sines, `sin α/sin_κ a = sin β/sin_κ b = sin γ/sin_κ c`; the law of cosines for angles, `cos α =
-/// −cos β cos γ + sin β sin γ cos_κ a`; and the sum of the angles: less than π for κ < 0, more for κ > 0.
+/// The law of sines, `sin α/sin_κ a = sin β/sin_κ b = sin γ/sin_κ c`; the law of cosines for angles,
+/// `cos α = −cos β cos γ + sin β sin γ cos_κ a`; and the sum of the angles: less than π for κ < 0,
+/// more for κ > 0.
 #[test]
 fn sines_and_cosines_of_triangles() {
     struct Triangles;

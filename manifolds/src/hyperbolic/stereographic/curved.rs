@@ -260,12 +260,12 @@ impl<'t, T: Float> Curved<Var<'t, T>> {
 /// `‖x‖² + ‖p‖²` are computed by themselves.
 const NEAR: f64 = 1.0 / 64.0;
 
-/// The largest ratio of ‖x‖² and ‖p‖² of near pairs, rounded up: with s = ‖x‖/‖p‖, `(s − 1)² < NEAR (s² + 1)`
-/// has the solutions s < 1.195.
+/// The largest ratio of ‖x‖² and ‖p‖² of near pairs, rounded up: with s = ‖x‖/‖p‖,
+/// `(s − 1)² < NEAR (s² + 1)` has the solutions s < 1.195.
 const NORMS_OF_NEAR: f64 = 1.44;
 
-/// The pairs of a row of x, `[…, n, d]`, and a row of p, `[m, d]`, that are near each other. Their norms differ
-/// little then, so rows of x with other norms than all rows of p are left out.
+/// The pairs of a row of x, `[…, n, d]`, and a row of p, `[m, d]`, that are near each other. Their norms
+/// differ little then, so rows of x with other norms than all rows of p are left out.
 fn near_pairs<T: Float>(x: Var<'_, T>, p: Var<'_, T>) -> Vec<(u32, u32)> {
     let tape = x.tape();
     let [x, p] = [x, p].map(|rows| rows.to_tensor());
@@ -273,7 +273,8 @@ fn near_pairs<T: Float>(x: Var<'_, T>, p: Var<'_, T>) -> Vec<(u32, u32)> {
         rows.rows().map(|row| row.iter().fold(T::zero(), |sum, &x| sum + x * x)).collect()
     };
     let [of_x, of_p] = [&x, &p].map(squares);
-    // Of near rows, (‖x‖ − ‖p‖)² < NEAR (‖x‖² + ‖p‖²), so ‖x‖² and ‖p‖² differ by this factor at most.
+    // Of near rows, (‖x‖ − ‖p‖)² < NEAR (‖x‖² + ‖p‖²), so ‖x‖² and ‖p‖² differ
+    // by this factor at most.
     let factor = T::nearest(NORMS_OF_NEAR);
     let least = of_p.iter().copied().reduce(|a, b| if b < a { b } else { a });
     let most = of_p.iter().copied().reduce(|a, b| if a < b { b } else { a });

@@ -67,8 +67,8 @@ impl RowFormula<3, 4, 7, 1> for Logit {
 
 row_formula! {
     /// Of a class with point p and normal a, what points are multiplied with: `n = λ_p² (m_p a −
-    /// 2κ⟨p, a⟩ p)`. The numerator of [`Logit`] is `m_p ⟨d, a⟩ + κ‖d‖² ⟨p, a⟩ = (⟨x, n⟩ − (2 − m_x) q)/λ_p²`,
-    /// with q of [`LogitOffset`].
+    /// 2κ⟨p, a⟩ p)`. The numerator of [`Logit`] is
+    /// `m_p ⟨d, a⟩ + κ‖d‖² ⟨p, a⟩ = (⟨x, n⟩ − (2 − m_x) q)/λ_p²`, with q of [`LogitOffset`].
     pub LogitNormal = "stereographic.logit_normal": vector [Input(0), Input(1)], domain Free;
     mp = Margin(0), pa = Dot(0, 1), kappa = Param(0) => {
         let lambda = S::constant(2.0) / mp;
@@ -96,9 +96,9 @@ fn inverse_root<S: Scalar>(s: S) -> S {
 }
 
 /// The logits of all pairs of a point and a class, those of [`Logit`] or [`UnidirectionalLogit`] multiplied
-/// out: `t sin_κ⁻¹(t v)/(t v)` with `t = ½λ_x ⟨x, n⟩ − (λ_x − 1) q`. The left rows are ½λ_x x, and their
-/// number is λ_x − 1. The right rows are n, and their numbers are q and v. The parameter is κ. Where x is near
-/// the class's point, the terms cancel.
+/// out: `t sin_κ⁻¹(t v)/(t v)` with `t = ½λ_x ⟨x, n⟩ − (λ_x − 1) q`. The left rows are
+/// ½λ_x x, and their number is λ_x − 1. The right rows are n, and their numbers are q and v. The
+/// parameter is κ. Where x is near the class's point, the terms cancel.
 #[derive(Clone, Copy, Debug)]
 pub struct Logits;
 
