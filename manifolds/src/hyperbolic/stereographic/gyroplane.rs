@@ -68,7 +68,8 @@ impl RowFormula<3, 4, 7, 1> for Logit {
 row_formula! {
     /// Of a class with point p and normal a, what points are multiplied with: `n = λ_p² (m_p a −
     /// 2κ⟨p, a⟩ p)`. The numerator of [`Logit`] is
-    /// `m_p ⟨d, a⟩ + κ‖d‖² ⟨p, a⟩ = (⟨x, n⟩ − (2 − m_x) q)/λ_p²`, with q of [`LogitOffset`].
+    /// `m_p ⟨d, a⟩ + κ‖d‖² ⟨p, a⟩ = (⟨x, n⟩ − (2 − m_x) q)/λ_p²`, with q of
+    /// [`LogitOffset`].
     pub LogitNormal = "stereographic.logit_normal": vector [Input(0), Input(1)], domain Free;
     mp = Margin(0), pa = Dot(0, 1), kappa = Param(0) => {
         let lambda = S::constant(2.0) / mp;
