@@ -2,7 +2,7 @@
 """Trainers of Poincaré embeddings in turns: positive pairs trained a second, one JSON line a run.
 
 Usage: bench_embeddings.py EDGES --ours POINCARE [--shirakawa PROGRAM] [--lateral PROGRAM] [--dim 10]
-       [--negatives 50] [--shared N ...] [--threads 1,2] [--epochs 1] [--turns 3]
+       [--negatives 50] [--shared N ...] [--only TEXT] [--threads 1,2] [--epochs 1] [--turns 3]
 
 PROGRAM is the built trainer of TatsuyaShirakawa/poincare-embedding or lateral/poincare-embeddings. EDGES is a
 TSV of child and ancestor. Every speed is the difference of two runs, of `epochs` and of twice as many, so that
@@ -24,6 +24,7 @@ parser.add_argument("--lateral")
 parser.add_argument("--dim", type=int, default=10)
 parser.add_argument("--negatives", type=int, default=50)
 parser.add_argument("--shared", type=int, nargs="*", default=[], help="other numbers of shared negatives")
+parser.add_argument("--only", default="", help="only trainers whose name has this text")
 parser.add_argument("--threads", default="1,2")
 parser.add_argument("--epochs", type=int, default=1)
 parser.add_argument("--turns", type=int, default=3)
@@ -70,7 +71,7 @@ def seconds(trainer, epochs, threads):
 
 for turn in range(args.turns):
     for threads in map(int, args.threads.split(",")):
-        for trainer in commands("", 1, 1):
+        for trainer in filter(lambda name: args.only in name, commands("", 1, 1)):
             short, long = (seconds(trainer, epochs, threads) for epochs in (args.epochs, 2 * args.epochs))
             print(json.dumps({
                 "trainer": trainer, "turn": turn, "threads": threads, "dim": args.dim,
