@@ -11,8 +11,8 @@ use crate::manifold::Manifold;
 /// digits near 0 and π.
 pub(crate) fn between<M: Manifold, R: Rows>(manifold: &M, x: &R, u: &R, v: &R) -> R::Scalar {
     let [u, v] = [u, v].map(|v| R::vector(Unit, [v], [&manifold.norm(x, v)]));
-    let [apart, sum] = [R::vector(Sub, [&u, &v], []), R::vector(Add, [&u, &v], [])];
-    R::scalar(DoubleAngle, [x], [&manifold.norm(x, &apart), &manifold.norm(x, &sum)])
+    let [difference, sum] = [R::vector(Sub, [&u, &v], []), R::vector(Add, [&u, &v], [])];
+    R::scalar(DoubleAngle, [x], [&manifold.norm(x, &difference), &manifold.norm(x, &sum)])
 }
 
 row_formula! {

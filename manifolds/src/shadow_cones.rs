@@ -207,8 +207,8 @@ pub mod formulas {
             let inside = share(of_x - of_top, delta).min(S::one());
             let half = S::constant(0.5);
             let outside = half + half * share((y - x) * (y + x), delta) / delta;
-            let apart = (of_x + of_y).lt(delta);
-            [S::one(), S::select(apart, S::select(apart, outside, S::zero()), inside), height]
+            let separate = (of_x + of_y).lt(delta);
+            [S::one(), S::select(separate, S::select(separate, outside, S::zero()), inside), height]
         }
     }
 

@@ -87,14 +87,6 @@ impl<T: Float> RiemannianAdam<T> {
         Ok(self)
     }
 
-    /// AMSGrad: v is the largest value so far. Reddi, Kale, Kumar 2018.
-    pub fn amsgrad(mut self) -> Self {
-        self.algorithm.amsgrad = true;
-        self
-    }
-}
-
-impl<T: Float> RiemannianAdam<T> {
     /// With Riemannian SGD in place of Adam on all manifolds but Euclidean space, at `factor` times the
     /// rate. The program of Ganea et al. 2018 trains this way: matrices by Adam, points by SGD.
     ///
@@ -104,6 +96,12 @@ impl<T: Float> RiemannianAdam<T> {
         let factor = setting("rate factor of curved manifolds", factor, 0.0, f64::INFINITY)?;
         self.algorithm.sgd_on_curved = Some(factor);
         Ok(self)
+    }
+
+    /// AMSGrad: v is the largest value so far. Reddi, Kale, Kumar 2018.
+    pub fn amsgrad(mut self) -> Self {
+        self.algorithm.amsgrad = true;
+        self
     }
 }
 

@@ -102,7 +102,8 @@ impl<A: Algorithm, T: Float> Optimiser<A, T> {
     /// than `max_norm`, that gradient is scaled down to it. The norm is the Euclidean one of all rows
     /// together, before the gradient becomes a Riemannian one: it depends on the manifold's coordinates.
     /// This is what the program of Ganea et al. 2018 does; [`clip`](Self::clip) does not depend on
-    /// coordinates.
+    /// coordinates. If a norm overflows, the step ends with an error at that parameter; those before it
+    /// have moved.
     ///
     /// # Errors
     /// If the norm is not positive.

@@ -102,6 +102,7 @@ impl Config {
         let (ranking, shared) = (self.objective.loss == Loss::Ranking, self.shared_negatives > 0);
         let has_pairs = self.geometry.single().is_some_and(|space| space.model != Model::Sphere);
         let wrong = [
+            (self.cool_down.is_some() && self.lr_floor == 1.0, "cool-down: only with --lr-floor"),
             (self.learn_kappa && !ranking, "learn-kappa: only for --loss ranking"),
             (shared && !ranking, "shared-negatives: only for --loss ranking"),
             (shared && self.learn_kappa, "shared-negatives: not with --learn-kappa"),

@@ -65,28 +65,27 @@ impl<'a, T: Storage> Matrix<'a, T> {
         // Rows in groups, so that what is written stays in the cache while the columns are read.
         for first in (0..self.rows).step_by(WIDE) {
             let rows = WIDE.min(self.rows - first);
-            let mut j = 0;
-            if self.row == 1 && rows == WIDE {
-                // Squares of a transpose, in registers.
-                while j + WIDE <= self.columns {
-                    let given = &self.data[first + j * self.column..];
-                    let mut square = [[T::zero(); WIDE]; WIDE];
-                    for (k, given) in given.chunks(self.column.max(1)).take(WIDE).enumerate() {
-                        for (i, x) in given[..WIDE].iter().enumerate() {
-                            square[i][k] = *x;
-                        }
-                    }
-                    for (i, square) in square.iter().enumerate() {
-                        to[(first + i) * width + j..][..WIDE].copy_from_slice(square);
-                    }
-                    j += WIDE;
-                }
+            let squares = if self.row == 1 && rows == WIDE { self.columns / WIDE } else { 0 };
+            for j in (0..squares * WIDE).step_by(WIDE) {
+                self.copy_square([first, j], &mut to[first * width + j..], width);
             }
-            for j in j..self.columns {
+            for j in squares * WIDE..self.columns {
                 let given = self.data[first * self.row + j * self.column..].iter().step_by(self.row);
                 let places = to[first * width + j..].iter_mut().step_by(width);
                 places.zip(given).take(rows).for_each(|(to, x)| *to = *x);
             }
+        }
+    }
+
+    /// Copies [`WIDE`] rows and as many columns of a transpose, from this row and column on, through
+    /// registers.
+    fn copy_square(self, [row, column]: [usize; 2], to: &mut [T], width: usize) {
+        let mut square = [[T::zero(); WIDE]; WIDE];
+        for (j, given) in self.data[row + column * self.column..].chunks(self.column).take(WIDE).enumerate() {
+            square.iter_mut().zip(given).for_each(|(square, x)| square[j] = *x);
+        }
+        for (to, square) in to.chunks_mut(width).zip(&square) {
+            to[..WIDE].copy_from_slice(square);
         }
     }
 

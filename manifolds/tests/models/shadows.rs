@@ -113,21 +113,37 @@ fn suprema_are_the_lowest_common_ancestors() {
     }
 }
 
-/// Section 5.4: if y is below x and z below y, z is below x, and the scores say so: the ancestor of x and z
-/// is not higher than those of x and y, and of y and z. In general the order bounds the third height by the
-/// other two. The dot product has no such bound: the paper's example.
+/// Section 5.4: if y is below x and z below y, z is below x. So are the scores of any three points: with the
+/// height H of an ancestor, `H(x, z) ≤ H(x, y) + H(y, z) − h(y)`, in the penumbral order with the gaps of
+/// heights, where there are common cones. The dot product has no such bound: the paper's example.
 #[test]
 fn scores_are_transitive() {
     let mut rng = rng::stream(23, 0, 0);
     for order in [UMBRAL, PENUMBRAL] {
-        for _ in 0..500 {
+        let (mut below, mut bounded, mut nearly) = (0, 0, 0);
+        for _ in 0..3000 {
             let x = point(&mut rng);
             let y = descendant(&order, &x, &mut rng);
             let z = descendant(&order, &y, &mut rng);
             assert!((order.slack)(&x, &z) > -1e-12, "{}", order.name);
-            let [xy, yz, xz] = [(&x, &y), (&y, &z), (&x, &z)].map(|(a, b)| (order.height)(a, b));
-            assert!(xz <= xy.max(yz) + 1e-12 && xz == x[2], "{}: {xy} {yz} {xz}", order.name);
+            below += usize::from((order.slack)(&y, &x) < 0.0);
+
+            let [x, y, z] = [(); 3].map(|()| point(&mut rng));
+            let heights = [(&x, &y), (&y, &z), (&x, &z)].map(|(a, b)| (order.height)(a, b));
+            if order.name == "penumbral" && heights.iter().any(|&height| height > LIGHT) {
+                continue;
+            }
+            let gap = |height: f64| match order.name {
+                "umbral" => height,
+                _ => half_space().penumbral_gap(&Row::from([0.0, 0.0, height]), LIGHT),
+            };
+            let [xy, yz, xz] = heights.map(gap);
+            let bound = xy + yz - gap(y[2]);
+            assert!(xz <= bound + 1e-12, "{}: {xy} {yz} {xz}", order.name);
+            bounded += 1;
+            nearly += usize::from(xz > 0.95 * bound);
         }
+        assert!(below == 3000 && bounded > 300 && nearly > 10, "{}: {bounded} {nearly}", order.name);
     }
     let dot = |a: [f64; 4], b: [f64; 4]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let (x, y, z) = ([1.0, 1.0, 0.0, 0.0], [10.0; 4], [0.0, 0.0, 1.0, 1.0]);

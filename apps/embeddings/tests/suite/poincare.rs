@@ -90,6 +90,7 @@ fn quality_in_the_course_of_the_training() {
         resumed.iter().map(|e| (e.epoch, e.map)).collect::<Vec<_>>(),
         [(5, whole.course[0].map), (10, whole.course[1].map), (12, whole.map)]
     );
+    assert_eq!(fails(&["train", "--cool-down", "3"]), "--cool-down: only with --lr-floor");
     assert!(fails(&["train", "--evaluate-every", "0"]).starts_with("--evaluate-every 0"));
     // Held-out pairs are ranked too.
     let held = train(&d.path("held"), "5", &["--validation", "0.1"]);

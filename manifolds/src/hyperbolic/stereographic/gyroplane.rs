@@ -96,10 +96,18 @@ fn inverse_root<S: Scalar>(s: S) -> S {
     S::select(positive, S::select(positive, s, S::one()).sqrt().recip(), s)
 }
 
-/// The logits of all pairs of a point and a class, those of [`Logit`] or [`UnidirectionalLogit`] multiplied
-/// out: `t sin_κ⁻¹(t v)/(t v)` with `t = ½λ_x ⟨x, n⟩ − (λ_x − 1) q`. The left rows are
-/// ½λ_x x, and their number is λ_x − 1. The right rows are n, and their numbers are q and v. The
-/// parameter is κ. Where x is near the class's point, the terms cancel.
+/// `t sin_κ⁻¹(t v)/(t v)` with `t = xn − l q`: a logit from the product of a point and a class. See
+/// [`Logits`].
+#[inline(always)]
+fn multiplied_out<S: Scalar>(xn: S, l: S, [q, v]: [S; 2], kappa: S) -> S {
+    let t = xn - l * q;
+    t * half_angle(kappa * (t * v).square())
+}
+
+/// The logits of all pairs of a point and a class, those of [`Logit`] or [`UnidirectionalLogit`]: with the
+/// left rows ½λ_x x, of number λ_x − 1, and the right rows n, of the numbers q and v, it is
+/// `t sin_κ⁻¹(t v)/(t v)` for `t = ½λ_x ⟨x, n⟩ − (λ_x − 1) q`. The parameter is κ. Where x is
+/// near the class's point, the terms of t cancel.
 #[derive(Clone, Copy, Debug)]
 pub struct Logits;
 
@@ -108,52 +116,53 @@ impl PairFormula<1, 2, 1> for Logits {
     cotangent_engine::compiled_here!(pair);
     const PAIRING: Pairing = Pairing::Dot;
     #[inline(always)]
-    fn eval<S: Scalar>(xn: S, [l]: [S; 1], [q, v]: [S; 2], [kappa]: [S; 1]) -> S {
-        let t = xn - l * q;
-        t * half_angle(kappa * (t * v).square())
+    fn eval<S: Scalar>(xn: S, [l]: [S; 1], class: [S; 2], [kappa]: [S; 1]) -> S {
+        multiplied_out(xn, l, class, kappa)
     }
 }
 
-/// The logit of x for the class of direction z and offset r,
-/// `2‖z‖ sin_κ⁻¹(λ_x ⟨x, z/‖z‖⟩ cosh(2√c r) − (λ_x − 1) sinh(2√c r)/√c)`
-/// for κ = −c < 0 and its continuation.
-///
-/// Shimizu et al. 2021, eq. 6; law 50: [`Logit`] with p = exp₀(r z/‖z‖) and a = sech²(√c r) z, so
-/// that no p or a must be kept on a manifold.
+/// Of a class of direction z and offset r: n as a multiple of z, `4 cosh(2√c r)`, and
+/// `q/‖z‖ = 2 sinh(2√c r)/√c`, for κ = −c < 0 and its continuation.
 #[inline(always)]
-fn unidirectional<S: Scalar>(mx: S, xz: S, zz: S, r: S, kappa: S) -> S {
-    let two = S::constant(2.0);
-    let (sinc, cosc) = (S::constant(4.0) * kappa * r.square()).sinc_cosc();
-    let offset = two * r * sinc * zz.sqrt();
-    let t = (two * xz * cosc - (two - mx) * offset) / mx;
-    two * arc(t, zz, kappa).0
+fn unidirectional<S: Scalar>(r: S, kappa: S) -> [S; 2] {
+    let four = S::constant(4.0);
+    let (sinc, cosc) = (four * kappa * r.square()).sinc_cosc();
+    [four * cosc, four * r * sinc]
+}
+
+/// `v = 1/(2‖z‖)`; 0 where z is 0.
+#[inline(always)]
+fn unidirectional_scale<S: Scalar>(zz: S) -> S {
+    S::constant(0.5) * inverse_root(zz)
 }
 
 row_formula! {
-    /// The logit of x for the class of direction z and offset r = parameter 1, row by row. Shimizu et al.
-    /// 2021, eq. 6.
+    /// The logit of x for the class of direction z and offset r = parameter 1,
+    /// `2‖z‖ sin_κ⁻¹(λ_x ⟨x, z/‖z‖⟩ cosh(2√c r) − (λ_x − 1) sinh(2√c r)/√c)`
+    /// for κ = −c < 0 and its continuation. Shimizu et al. 2021, eq. 6; law 50: [`Logit`] with
+    /// p = exp₀(r z/‖z‖) and a = sech²(√c r) z, so that no p or a must be kept on a manifold.
     pub UnidirectionalLogit = "stereographic.unidirectional_logit": number [Input(0), Input(1)];
-    mx = Margin(0), xz = Dot(0, 1), zz = Dot(1, 1), r = Param(1), kappa = Param(0) =>
-    unidirectional(mx, xz, zz, r, kappa)
-}
-
-row_formula! {
-    /// The right rows of [`Logits`] for a class of direction z and offset r = parameter 1:
-    /// `n = 4 cosh(2√c r) z`.
-    pub UnidirectionalNormal = "stereographic.unidirectional_normal": vector [Input(0)];
-    kappa = Param(0), r = Param(1) => [S::constant(4.0) * (S::constant(4.0) * kappa * r.square()).cosc()]
-}
-
-row_formula! {
-    /// The offset of a class of direction z and offset r = parameter 1: `q = 2‖z‖ sinh(2√c r)/√c`.
-    pub UnidirectionalOffset = "stereographic.unidirectional_offset": number [Input(0)];
-    z = Along(0, 0), kappa = Param(0), r = Param(1) => {
-        S::constant(4.0) * r * (S::constant(4.0) * kappa * r.square()).sinc() * z
+    mx = Margin(0), xz = Dot(0, 1), zz = Dot(1, 1), r = Param(1), kappa = Param(0) => {
+        let [normal, offset] = unidirectional(r, kappa);
+        let class = [offset * zz.sqrt(), unidirectional_scale(zz)];
+        multiplied_out(normal * xz / mx, (S::constant(2.0) - mx) / mx, class, kappa)
     }
 }
 
 row_formula! {
-    /// `v = 1/(2‖z‖)` of a class of direction z; 0 where z is 0.
+    /// The right rows n of [`Logits`] for a class of direction z and offset r = parameter 1.
+    pub UnidirectionalNormal = "stereographic.unidirectional_normal": vector [Input(0)];
+    kappa = Param(0), r = Param(1) => [unidirectional(r, kappa)[0]]
+}
+
+row_formula! {
+    /// The offset q of a class of direction z and offset r = parameter 1.
+    pub UnidirectionalOffset = "stereographic.unidirectional_offset": number [Input(0)];
+    z = Along(0, 0), kappa = Param(0), r = Param(1) => unidirectional(r, kappa)[1] * z
+}
+
+row_formula! {
+    /// The scale v of a class of direction z.
     pub UnidirectionalScale = "stereographic.unidirectional_scale": number [Input(0)];
-    zz = Dot(0, 0) => S::constant(0.5) * inverse_root(zz)
+    zz = Dot(0, 0) => unidirectional_scale(zz)
 }

@@ -100,7 +100,7 @@ pub(crate) struct Train {
     #[arg(long, default_value_t = poincare::default_config().lr_floor)]
     #[arg(allow_negative_numbers = true, help_heading = "Training")]
     lr_floor: f64,
-    /// Number of epochs at the end in which the rate falls to --lr-floor [default: all after the burn-in].
+    /// Number of epochs at the end in which the rate falls, with --lr-floor [default: all after the burn-in].
     #[arg(long, help_heading = "Training")]
     cool_down: Option<u64>,
     /// Share of the edges that is held out for validation, for example 0.05, drawn by the seed.
