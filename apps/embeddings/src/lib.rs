@@ -47,6 +47,7 @@ pub mod neighbours;
 pub mod new_nodes;
 mod numpy;
 pub mod objective;
+mod operands;
 mod parameters;
 pub mod picture;
 pub mod place;

@@ -11,6 +11,7 @@ use cotangent_apps_common::geometry::{Factor, Model};
 use crate::graph::Neighbours;
 
 /// The formula of all distances between some points of a space and some others.
+#[derive(Clone)]
 pub(crate) struct AllPairs {
     pub(crate) formula: &'static Compiled<Pair>,
     pub(crate) params: Vec<f64>,
@@ -55,21 +56,30 @@ pub(crate) fn unit_ball() -> PoincareBall {
     PoincareBall::new(-1.0)
 }
 
-/// Distances from each of the rows x, `[n, width]`, to each of y, `[m, width]`, in a space form: `[n, m]`.
-/// `None` on the sphere: see [`AllPairs`].
-pub(crate) fn distances<'t, T: Float>(space: Factor, [x, y]: [Var<'t, T>; 2]) -> Option<Var<'t, T>> {
-    let AllPairs { formula, params, sign, scale, takes_lambda } = AllPairs::new(space)?;
-    let tape = x.tape();
-    let in_ball = |x: Var<'t, T>| match space.model {
+/// Points `[n, width]` as the formula of all pairs takes them, `[n, width of the formula]`, and the number of
+/// each, `[n]`, if it takes one.
+pub(crate) fn operands<'t, T: Float>(
+    space: Factor,
+    all_pairs: &AllPairs,
+    x: Var<'t, T>,
+) -> (Var<'t, T>, Option<Var<'t, T>>) {
+    let in_ball = match space.model {
         Model::Lorentz => Isometric::<PoincareBall>::convert(&Lorentz::new(space.kappa), &x),
         Model::HalfSpace => Isometric::<PoincareBall>::convert(&HalfSpace::new(space.kappa), &x),
         Model::Poincare | Model::Euclidean | Model::Sphere => x,
     };
-    let rows = [x, y].map(|x| in_ball(x) * scale);
-    let numbers = rows.map(|x| 0.5 * unit_ball().lambda(&x));
-    let numbers = if takes_lambda { [&numbers[..1], &numbers[1..]] } else { [&[][..], &[]] };
-    let params: Vec<Var<'t, T>> = params.into_iter().map(|value| tape.scalar(value)).collect();
-    Some(Pairs::compiled(formula, rows, numbers, &params).scores() * sign)
+    let rows = in_ball * all_pairs.scale;
+    (rows, all_pairs.takes_lambda.then(|| 0.5 * unit_ball().lambda(&rows)))
+}
+
+/// Distances from each of the rows x, `[n, width]`, to each of y, `[m, width]`, in a space form: `[n, m]`.
+/// `None` on the sphere: see [`AllPairs`].
+pub(crate) fn distances<'t, T: Float>(space: Factor, [x, y]: [Var<'t, T>; 2]) -> Option<Var<'t, T>> {
+    let all_pairs = AllPairs::new(space)?;
+    let [(x, of_x), (y, of_y)] = [x, y].map(|points| operands(space, &all_pairs, points));
+    let AllPairs { formula, params, sign, .. } = all_pairs;
+    let params: Vec<Var<'t, T>> = params.into_iter().map(|value| x.tape().scalar(value)).collect();
+    Some(Pairs::compiled(formula, [x, y], [of_x.as_slice(), of_y.as_slice()], &params).scores() * sign)
 }
 
 /// 1 where a negative is a neighbour of the head, or the head, else 0: `[heads, negatives]`.

@@ -2,35 +2,29 @@
 
 use std::cell::Cell;
 
-use cotangent::engine::{ManyToMany, PairSide, RowNumbers, RowProgram, StraightLine, Tiles};
+use cotangent::engine::{ManyToMany, PairSide, RowNumbers, RowProgram, Tiles};
 use cotangent::layers::loss;
 use cotangent::prelude::*;
-use cotangent_apps_common::geometry::{Factor, Model};
+use cotangent_apps_common::geometry::Factor;
 
 use crate::fused::Formulas;
 use crate::negatives::Sampler;
+use crate::operands::Operands;
 use crate::positions::Positions;
-use crate::shared_negatives::{AllPairs, unit_ball};
+use crate::shared_negatives::AllPairs;
 
 /// The formulas of a space: those of a pair's distance and of a step, and that of all distances between heads
 /// and negatives.
 pub(crate) struct SharedFormulas {
+    space: Factor,
     formulas: Formulas,
     all_pairs: AllPairs,
-    /// λ, if the formula of all pairs takes half of it.
-    lambda: Option<StraightLine>,
 }
 
 impl SharedFormulas {
-    /// `None` where the formula of all pairs is in other coordinates than the points.
-    pub(crate) fn new(space: Factor, formulas: Formulas, width: usize) -> Option<Self> {
-        if !matches!(space.model, Model::Poincare | Model::Euclidean) {
-            return None;
-        }
-        let lambda = StraightLine::number(width, |[x]| unit_ball().lambda(x))?;
-        let all_pairs = AllPairs::new(space)?;
-        let lambda = all_pairs.takes_lambda.then_some(lambda);
-        Some(SharedFormulas { formulas, all_pairs, lambda })
+    /// `None` where there is no formula of all pairs.
+    pub(crate) fn new(space: Factor, formulas: Formulas) -> Option<Self> {
+        Some(SharedFormulas { space, formulas, all_pairs: AllPairs::new(space)? })
     }
 }
 
@@ -38,9 +32,8 @@ impl SharedFormulas {
 pub(crate) struct SharedStep<T: Float> {
     width: usize,
     sign: f64,
-    scale: f64,
     distance: RowNumbers<T>,
-    lambda: Option<RowNumbers<T>>,
+    operands: Operands<T>,
     all_pairs: ManyToMany<T>,
     program: RowProgram<T>,
     positions: Positions,
@@ -56,9 +49,8 @@ pub(crate) struct SharedStep<T: Float> {
     /// The heads and the negatives as the formula of all pairs takes them, and their gradients.
     sides: [PairSide<T>; 2],
     of_sides: [PairSide<T>; 2],
-    /// The points of both, in the order of the nodes, and the gradients of their λ.
-    both: Tiles,
-    of_lambda: Tiles,
+    /// The gradients for the points of the negatives and the heads.
+    of_points: Vec<f64>,
     weights: Vec<f64>,
     /// The distances of a pair's candidates, and the derivatives of its loss by these.
     distances: Vec<T>,
@@ -81,9 +73,8 @@ impl<T: Float> SharedStep<T> {
         SharedStep {
             width,
             sign: formulas.all_pairs.sign,
-            scale: formulas.all_pairs.scale,
             distance: RowNumbers::new(formulas.formulas.distance()),
-            lambda: formulas.lambda.clone().map(RowNumbers::new),
+            operands: Operands::new(formulas.space, &formulas.all_pairs, width),
             all_pairs: ManyToMany::new(formulas.all_pairs.formula, &formulas.all_pairs.params),
             program: formulas.formulas.program(),
             positions: Positions::new(1),
@@ -94,8 +85,7 @@ impl<T: Float> SharedStep<T> {
             of_ends: [tiles(), tiles()],
             sides: [PairSide::default(), PairSide::default()],
             of_sides: [PairSide::default(), PairSide::default()],
-            both: tiles(),
-            of_lambda: tiles(),
+            of_points: Vec::new(),
             weights: Vec::new(),
             distances: Vec::new(),
             slopes: Vec::new(),
@@ -193,30 +183,13 @@ impl<T: Float> SharedStep<T> {
     /// The loss of a batch from its nodes and their points. Leaves the gradients behind.
     fn loss(&mut self, sampler: &Sampler<'_>, pairs: &[u32], negatives: usize) -> f64 {
         let (width, heads) = (self.width, negatives..negatives + pairs.len());
-        let (of_negatives, of_ends) = self.points.split_at(negatives * width);
-        let of_ends = of_ends.chunks_exact(pairs.len() * width);
-        for (end, points) in self.ends.iter_mut().zip(of_ends.clone()) {
+        let of_ends = self.points[negatives * width..].chunks_exact(pairs.len() * width);
+        for (end, points) in self.ends.iter_mut().zip(of_ends) {
             end.clear();
             points.chunks_exact(width).for_each(|row| end.push(row));
         }
         let [left, right] = &mut self.sides;
-        let of_heads = of_ends.clone().next().expect("the heads' points");
-        for (side, points) in [(&mut *right, of_negatives), (&mut *left, of_heads)] {
-            side.rows.clear();
-            side.rows.extend(points.iter().map(|x| T::nearest(x.to_f64() * self.scale)));
-        }
-        if let Some(lambda) = &mut self.lambda {
-            self.both.clear();
-            for side in [&*right, &*left] {
-                side.rows.chunks_exact(width).for_each(|row| self.both.push(row));
-            }
-            let numbers = lambda.numbers(&[&self.both]).split_at(negatives);
-            for (side, numbers) in [(right, numbers.0), (left, numbers.1)] {
-                side.numbers.resize_with(1, Vec::new);
-                side.numbers[0].clear();
-                side.numbers[0].extend(numbers.iter().map(|x| T::nearest(0.5 * x)));
-            }
-        }
+        let made = self.operands.make(&self.points[..heads.end * width], width, negatives, [right, left]);
         let [u, v] = &self.ends;
         let positives = self.distance.numbers(&[u, v]);
         self.weights.resize(pairs.len(), 0.0);
@@ -226,7 +199,8 @@ impl<T: Float> SharedStep<T> {
         let (distances, of_distances) = (&mut self.distances, &mut self.slopes);
         let (nodes, sign, mut total) = (&self.nodes, T::nearest(self.sign), 0.0);
         let [left, right] = &self.sides;
-        self.all_pairs.gradients([left, right], width, &mut self.of_sides, |i, scores, slopes| {
+        let of_formula = left.rows.len() / pairs.len();
+        self.all_pairs.gradients([left, right], of_formula, &mut self.of_sides, |i, scores, slopes| {
             distances[0] = T::nearest(positives[i]);
             distances[1..].iter_mut().zip(scores).for_each(|(distance, score)| *distance = *score * sign);
             // Neighbours of the head, and the head itself, do not count.
@@ -246,19 +220,14 @@ impl<T: Float> SharedStep<T> {
         });
         let [of_heads, of_seconds] = &mut self.of_ends;
         self.distance.gradients(&[u, v], weights, &mut [of_heads, of_seconds]);
-        if let Some(lambda) = &mut self.lambda {
-            let [left, right] = &self.of_sides;
-            let slopes = right.numbers[0].iter().chain(&left.numbers[0]);
-            self.weights.clear();
-            self.weights.extend(slopes.map(|x| 0.5 * x.to_f64()));
-            lambda.gradients(&[&self.both], &self.weights, &mut [&mut self.of_lambda]);
-        }
+        let [left, right] = &self.of_sides;
+        made.gradients([right, left], &mut self.of_points);
         total
     }
 
     /// Adds up the gradients of each node. The nodes are then without repetition.
     fn add_up(&mut self, pairs: usize, negatives: usize) {
-        let SharedStep { width, scale, nodes, sums, row, places, positions, .. } = self;
+        let SharedStep { width, nodes, sums, row, places, positions, .. } = self;
         let width = *width;
         places.clear();
         self.moved.clear();
@@ -281,16 +250,8 @@ impl<T: Float> SharedStep<T> {
         let mut add = |place: usize, row: &[f64]| {
             sums[place * width..][..width].iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
         };
-        let [of_heads, of_negatives] = &self.of_sides;
-        let sides = of_negatives.rows.chunks_exact(width).chain(of_heads.rows.chunks_exact(width));
-        for (j, of_side) in sides.enumerate() {
-            if self.lambda.is_some() {
-                self.of_lambda.read(j, row);
-            } else {
-                row.fill(0.0);
-            }
-            row.iter_mut().zip(of_side).for_each(|(x, y)| *x = *scale * (*x + y.to_f64()));
-            add(places[j], row);
+        for (&place, of_point) in places.iter().zip(self.of_points.chunks_exact(width)) {
+            add(place, of_point);
         }
         for (end, of_end) in self.of_ends.iter().enumerate() {
             for i in 0..pairs {

@@ -30,8 +30,7 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// The ranking loss of a space form needs no tape on the processor, unless the curvature is learned, or
-    /// negatives are shared in other coordinates than those of the ball.
+    /// The ranking loss of a space form needs no tape on the processor, unless the curvature is learned.
     fn new(config: &Config, device: &Device) -> Result<Self> {
         let ranking = config.objective.loss == Loss::Ranking && !config.learn_kappa;
         let width = config.geometry.manifold().ambient(config.dim);
@@ -42,8 +41,7 @@ impl Form {
             (false, false) => Ok(Form::Tape),
             (false, true) => Err(AppError::usage(
                 "--lock-free: only on the processor (--device cpu), for the ranking loss in a space that \
-                 is no product, without --learn-kappa; with --shared-negatives only for poincare and \
-                 euclidean",
+                 is no product, without --learn-kappa",
             )),
         }
     }
@@ -62,7 +60,7 @@ impl AllFormulas {
         if config.shared_negatives == 0 {
             return Some(AllFormulas::Own(formulas));
         }
-        SharedFormulas::new(config.geometry.single()?, formulas, width).map(AllFormulas::Shared)
+        SharedFormulas::new(config.geometry.single()?, formulas).map(AllFormulas::Shared)
     }
 }
 
@@ -328,7 +326,8 @@ mod tests {
     fn shared_negatives_take_the_steps_of_the_tape() {
         let graph = tree();
         let curved = Geometry::new(Model::Poincare, Some(vec![-2.5])).unwrap();
-        let geometries = [config(Model::Poincare).geometry, curved, config(Model::Euclidean).geometry];
+        let models = [Model::Poincare, Model::Lorentz, Model::HalfSpace, Model::Euclidean];
+        let geometries = models.map(|model| config(model).geometry).into_iter().chain([curved]);
         for geometry in geometries {
             // More negatives than nodes: some are drawn twice, some are heads and second nodes too.
             for count in [1, 5, 60] {
