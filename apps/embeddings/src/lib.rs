@@ -27,6 +27,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
+mod as_negative;
 pub mod distortion;
 pub mod edges;
 pub mod embeddings;

@@ -1,8 +1,9 @@
 //! Points for new nodes of an embedding, by the loss of training: Nickel & Kiela 2017, eq. 6. Only the new
 //! points move.
 //!
-//! A new node starts from the point of a neighbour, then takes steps of Riemannian gradient descent: each by
-//! one of its pairs with fresh negative samples, which are known nodes. The rate falls linearly to 0. New
+//! A new node starts from the point of a sibling or a neighbour, then takes steps of Riemannian gradient
+//! descent: each by one of its pairs with fresh negative samples, which are known nodes, and by some known
+//! pairs, whose negative sample the new node is. The rate falls linearly to 0. New
 //! nodes are placed side by side, in rounds if some have no known neighbour. Those with edges to each other
 //! are placed once more, with all of their edges, when all have points.
 
@@ -16,10 +17,11 @@ use cotangent_apps_common::geometry::Geometry;
 use cotangent_apps_common::options;
 use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::{metrics, output};
-use rand::seq::SliceRandom;
+use rand::seq::{IteratorRandom, SliceRandom};
 use rayon::prelude::*;
 use serde::Serialize;
 
+use crate::as_negative::{AsNegative, KnownPairs};
 use crate::embeddings::{self, Embeddings};
 use crate::fused::{Formulas, Pass, touch};
 use crate::graph::Neighbours;
@@ -185,8 +187,11 @@ fn points<T: Float>(
     table.resize(nodes * width, T::zero());
     let mut has_point: Vec<bool> = (0..nodes).map(|node| node < new.known).collect();
     let joined = new.joined();
+    let mut rng = rng::stream(config.seed, KNOWN, 0);
+    let drawn = KnownPairs::new(&formulas, sampler, &table, [new.pairs, new.known], width, &mut rng);
+    let (known, below) = (drawn.as_ref(), &new.graph.inverse_neighbours());
     for (number, round) in new.rounds.iter().chain([&joined]).enumerate() {
-        let job = Job { formulas: &formulas, sampler, config, new, number, width };
+        let job = Job { formulas: &formulas, sampler, known, below, config, new, number, width };
         let placed = job.place(round, &table, &has_point)?;
         for (&node, point) in round.iter().zip(placed.chunks_exact(width)) {
             table[node as usize * width..][..width].copy_from_slice(point);
@@ -201,6 +206,10 @@ fn points<T: Float>(
 struct Job<'a> {
     formulas: &'a Formulas,
     sampler: &'a Sampler<'a>,
+    /// Known pairs that new nodes are negative samples of, if the known edges were given.
+    known: Option<&'a KnownPairs>,
+    /// For each node v the nodes u of the pairs (u, v).
+    below: &'a Neighbours,
     config: &'a Config,
     new: &'a NewNodes,
     /// The number of the round.
@@ -208,11 +217,15 @@ struct Job<'a> {
     width: usize,
 }
 
-/// The random streams of placing.
+/// The random streams of placing, and of the known pairs.
 const PLACING: u64 = 4;
+const KNOWN: u64 = 6;
 
-/// Number of neighbours whose points are tried as a start.
+/// Number of nodes whose points are tried as a start.
 const STARTS: usize = 16;
+
+/// Number of siblings among them.
+const SIBLINGS: usize = 8;
 
 /// Number of pairs by whose loss they are compared.
 const COMPARED: usize = 8;
@@ -228,7 +241,7 @@ impl Job<'_> {
                 let pairs = self.new.pairs_of(node).iter().copied();
                 worker.pairs.clear();
                 worker.pairs.extend(pairs.filter(|&pair| has_point[self.new.other(node, pair) as usize]));
-                worker.place(node, has_point[node as usize])
+                worker.place(node, has_point)
             })
             .collect();
         placed.into_iter().try_fold(Vec::new(), |mut all, point| {
@@ -247,9 +260,11 @@ struct Worker<'a, T> {
     /// The node's pairs.
     pairs: Vec<u32>,
     candidates: Vec<u32>,
+    as_negative: AsNegative<T>,
     /// The node's point and the gradient for it.
     point: Tiles,
     gradient: Tiles,
+    row: Vec<f64>,
 }
 
 impl<'a, T: Float> Worker<'a, T> {
@@ -261,18 +276,20 @@ impl<'a, T: Float> Worker<'a, T> {
             program: job.formulas.program(),
             pairs: Vec::new(),
             candidates: vec![0; job.sampler.width()],
+            as_negative: AsNegative::new(job.formulas, job.width),
             point: Tiles::new(job.width),
             gradient: Tiles::new(job.width),
+            row: vec![0.0; job.width],
         }
     }
 
     /// Places a node by its pairs, from its point if it has one.
-    fn place(&mut self, node: u32, has_point: bool) -> Result<Vec<T>> {
+    fn place(&mut self, node: u32, has_point: &[bool]) -> Result<Vec<T>> {
         let Job { sampler, config, new, number, .. } = self.job;
         let stream = number as u64 * new.graph.names.len() as u64 + u64::from(node);
         let mut rng = rng::stream(config.seed, PLACING, stream);
         self.pairs.shuffle(&mut rng);
-        let start = if has_point { node } else { self.start(node, &mut rng) };
+        let start = if has_point[node as usize] { node } else { self.start(node, has_point, &mut rng) };
         let mut point = self.row(start).to_vec();
         for step in 0..config.steps {
             let turn = step % self.pairs.len();
@@ -283,7 +300,13 @@ impl<'a, T: Float> Worker<'a, T> {
             self.draw(pair, &mut rng);
             let decay = (config.steps - step) as f64 / config.steps as f64;
             self.loss(node, pair, &point, decay * sampler.factor::<T>(pair));
-            self.descend(node, pair, &mut point).map_err(|()| {
+            self.read_gradient(node, pair);
+            if let Some(known) = self.job.known {
+                let of = [node, self.pairs.len() as u32];
+                let gradient = self.as_negative.gradient(known, sampler, of, &point, self.table, &mut rng);
+                self.row.iter_mut().zip(gradient).for_each(|(sum, x)| *sum += decay * x);
+            }
+            self.descend(&mut point).map_err(|()| {
                 let name = &new.graph.names[node as usize];
                 AppError::diverged(step as u64 + 1, format!("the point of {name:?} is not finite"))
             })?;
@@ -291,12 +314,14 @@ impl<'a, T: Float> Worker<'a, T> {
         Ok(point)
     }
 
-    /// The neighbour on whose point the node has the least loss. Expects the pairs in random order.
-    fn start(&mut self, node: u32, rng: &mut rng::Rng) -> u32 {
+    /// The sibling or neighbour on whose point the node has the least loss. Expects the pairs in random order.
+    fn start(&mut self, node: u32, has_point: &[bool], rng: &mut rng::Rng) -> u32 {
         let first = |count: usize| self.pairs[..count.min(self.pairs.len())].to_vec();
         let compared = first(COMPARED);
-        let mut starts: Vec<(f64, u32)> =
-            first(STARTS).into_iter().map(|pair| (0.0, self.job.new.other(node, pair))).collect();
+        let mut starts = self.siblings(node, has_point, rng);
+        let neighbours = first(STARTS - starts.len());
+        starts.extend(neighbours.into_iter().map(|pair| self.job.new.other(node, pair)));
+        let mut starts: Vec<(f64, u32)> = starts.into_iter().map(|start| (0.0, start)).collect();
         for pair in compared {
             self.draw(pair, rng);
             let factor = self.job.sampler.factor::<T>(pair);
@@ -305,6 +330,16 @@ impl<'a, T: Float> Worker<'a, T> {
             }
         }
         starts.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).expect("a node has a pair").1
+    }
+
+    /// Some nodes with points that are below the same node: that of all nodes above with the fewest below it.
+    fn siblings(&self, node: u32, has_point: &[bool], rng: &mut rng::Rng) -> Vec<u32> {
+        let Job { sampler, below, .. } = self.job;
+        let placed = |&u: &u32| u != node && has_point[u as usize];
+        let above = self.pairs.iter().map(|&pair| sampler.graph.pairs[pair as usize]);
+        let families = above.filter(|&(u, _)| u == node).map(|(_, v)| below.of(v));
+        let family = families.filter(|family| family.iter().any(|u| placed(u))).min_by_key(|f| f.len());
+        family.into_iter().flatten().copied().filter(placed).sample(rng, SIBLINGS)
     }
 
     /// A node's point.
@@ -335,18 +370,21 @@ impl<'a, T: Float> Worker<'a, T> {
         self.pass.loss(self.row(head), factor)
     }
 
-    /// Steps the node's point by the gradient that the last loss left.
-    fn descend(&mut self, node: u32, pair: u32, point: &mut [T]) -> std::result::Result<(), ()> {
+    /// Reads the gradient for the node's point that the last loss left.
+    fn read_gradient(&mut self, node: u32, pair: u32) {
+        if self.job.sampler.graph.pairs[pair as usize].0 == node {
+            self.row.copy_from_slice(&self.pass.of_head);
+        } else {
+            self.pass.gradients.read(0, &mut self.row);
+        }
+    }
+
+    /// Steps the node's point by the gradient that was read.
+    fn descend(&mut self, point: &mut [T]) -> std::result::Result<(), ()> {
         self.point.clear();
         self.point.push(point);
         self.gradient.clear();
-        if self.job.sampler.graph.pairs[pair as usize].0 == node {
-            self.gradient.push(&self.pass.of_head);
-        } else {
-            let mut gradient = vec![0.0; point.len()];
-            self.pass.gradients.read(0, &mut gradient);
-            self.gradient.push(&gradient);
-        }
+        self.gradient.push(&self.row);
         let stepped = self.program.run(&[&self.point, &self.gradient]).map_err(|_| ())?;
         stepped.read(0, point);
         Ok(())

@@ -103,6 +103,30 @@ fn an_inner_node_and_nodes_below_it() {
     assert_eq!(event["placed"], 4);
 }
 
+/// With the known edges, new nodes do not come between known nodes and their neighbours.
+#[test]
+fn known_nodes_keep_their_neighbours() {
+    let d = Dir::new();
+    let (mut known, mut new) = (String::new(), String::new());
+    for i in 2..512_u32 {
+        let ancestors = std::iter::successors(Some(i / 2), |a| Some(a / 2)).take_while(|&a| a > 0);
+        let edges = if i > 255 && i % 20 == 0 { &mut new } else { &mut known };
+        ancestors.for_each(|a| *edges += &format!("n{i}\tn{a}\n"));
+    }
+    let all = d.write("all.tsv", format!("{known}{new}"));
+    let (known, new) = (d.write("known.tsv", known), d.write("new.tsv", new));
+    let (trained, out) = (d.path("trained"), d.path("out"));
+    train(&known, &trained, &[]);
+    let map = |more: &[&str]| {
+        place(&trained, &new, &out, more);
+        let said = POINCARE.succeeds(&["evaluate", "--embedding", &out, "--edges", &all]);
+        let line = said.lines().find_map(|line| line.strip_prefix("MAP ")).unwrap();
+        line.parse::<f64>().unwrap()
+    };
+    let (without, with) = (map(&[]), map(&["--known", &known]));
+    assert!(with > without + 0.003, "{without} {with}");
+}
+
 #[test]
 fn bad_input_gets_one_line() {
     let d = Dir::new();

@@ -21,8 +21,8 @@ pub(crate) struct Place {
     /// the embedding. Edges between nodes of the embedding are not used.
     #[arg(long, help_heading = "Data")]
     edges: PathBuf,
-    /// Edge list that the embedding was trained on. With it, known neighbours are not negative samples of a
-    /// known node with an edge to a new one.
+    /// Edge list that the embedding was trained on. Give it where you can: without it, new nodes may come
+    /// between known nodes and their neighbours, and the quality of the whole embedding suffers.
     #[arg(long, help_heading = "Data")]
     known: Option<PathBuf>,
     /// Number of negative samples for each step.
