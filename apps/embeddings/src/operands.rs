@@ -10,9 +10,9 @@ use crate::shared_negatives::{AllPairs, operands, unit_ball};
 /// Makes operands of points.
 pub(crate) enum Operands<T: Float> {
     /// The points have the coordinates of the formula.
-    Scaled(Scaled<T>),
+    Scaled(Box<Scaled<T>>),
     /// The points have other coordinates, which are converted on a tape.
-    OnTape(Factor, AllPairs, Tape<T>),
+    OnTape(Factor, AllPairs, Box<Tape<T>>),
 }
 
 /// Makes operands of points that have the coordinates of the formula: the points times a scale.
@@ -38,10 +38,10 @@ impl<T: Float> Operands<T> {
     /// For points of `width` coordinates.
     pub(crate) fn new(space: Factor, all_pairs: &AllPairs, width: usize) -> Self {
         if matches!(space.model, Model::Lorentz | Model::HalfSpace) {
-            return Operands::OnTape(space, all_pairs.clone(), Tape::new());
+            return Operands::OnTape(space, all_pairs.clone(), Box::default());
         }
         let lambda = || StraightLine::number(width, |[x]| unit_ball().lambda(x)).expect("a row formula");
-        Operands::Scaled(Scaled {
+        Operands::Scaled(Box::new(Scaled {
             scale: all_pairs.scale,
             width,
             lambda: all_pairs.takes_lambda.then(|| RowNumbers::new(lambda())),
@@ -49,7 +49,7 @@ impl<T: Float> Operands<T> {
             of_rows: Tiles::new(width),
             weights: Vec::new(),
             row: Vec::new(),
-        })
+        }))
     }
 
     /// Writes the operands of `points`, `[n, width]`: of the first ones to one side, of all others to the

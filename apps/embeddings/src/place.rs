@@ -338,7 +338,7 @@ impl<'a, T: Float> Worker<'a, T> {
         let placed = |&u: &u32| u != node && has_point[u as usize];
         let above = self.pairs.iter().map(|&pair| sampler.graph.pairs[pair as usize]);
         let families = above.filter(|&(u, _)| u == node).map(|(_, v)| below.of(v));
-        let family = families.filter(|family| family.iter().any(|u| placed(u))).min_by_key(|f| f.len());
+        let family = families.filter(|family| family.iter().any(placed)).min_by_key(|f| f.len());
         family.into_iter().flatten().copied().filter(placed).sample(rng, SIBLINGS)
     }
 

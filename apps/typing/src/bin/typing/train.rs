@@ -83,7 +83,8 @@ struct DataOptions {
     #[arg(long, default_value_t = 121, help_heading = "Data")]
     fine: usize,
     /// Where the word vectors live: plain vectors enter a hyperbolic encoder by exp at the origin, points of
-    /// the ball a Euclidean one by log.
+    /// the ball a Euclidean one by log. A Euclidean encoder under hyperbolic attention learns badly from
+    /// plain vectors as long as those of GloVe; give it points of the ball.
     #[arg(long, value_enum, default_value_t = VectorKind::Euclidean, help_heading = "Data")]
     vectors: VectorKind,
     /// Radius of the ball in which plain vectors become points, up to 1.
