@@ -2,10 +2,10 @@
 //! points move.
 //!
 //! A new node starts from the point of a sibling or a neighbour, then takes steps of Riemannian gradient
-//! descent: each by one of its pairs with fresh negative samples, which are known nodes, and by some known
-//! pairs, whose negative sample the new node is. The rate falls linearly to 0. New
-//! nodes are placed side by side, in rounds if some have no known neighbour. Those with edges to each other
-//! are placed once more, with all of their edges, when all have points.
+//! descent. Each is by one of its pairs with fresh negative samples, which are known nodes, and by some known
+//! pairs of which the new node is a negative sample. The rate falls linearly to 0. New nodes are placed side
+//! by side, in rounds if some have no known neighbour. Those with edges to each other are placed once more,
+//! with all of their edges, when all have points.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -314,7 +314,8 @@ impl<'a, T: Float> Worker<'a, T> {
         Ok(point)
     }
 
-    /// The sibling or neighbour on whose point the node has the least loss. Expects the pairs in random order.
+    /// The sibling or neighbour on whose point the node has the least loss. Expects the pairs in a random
+    /// order.
     fn start(&mut self, node: u32, has_point: &[bool], rng: &mut rng::Rng) -> u32 {
         let first = |count: usize| self.pairs[..count.min(self.pairs.len())].to_vec();
         let compared = first(COMPARED);
