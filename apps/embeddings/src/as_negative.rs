@@ -58,8 +58,12 @@ impl KnownPairs {
     }
 }
 
-/// What one thread needs.
-pub(crate) struct AsNegative<T> {
+/// What one thread needs to find the gradients of new nodes as negative samples.
+pub(crate) struct AsNegative<'a, T> {
+    known: &'a KnownPairs,
+    sampler: &'a Sampler<'a>,
+    /// The points of all nodes.
+    table: &'a [T],
     distances: OneToMany<T>,
     rows: Tiles,
     of_rows: Tiles,
@@ -70,9 +74,18 @@ pub(crate) struct AsNegative<T> {
     gradient: Vec<f64>,
 }
 
-impl<T: Float> AsNegative<T> {
-    pub(crate) fn new(formulas: &Formulas, width: usize) -> Self {
+impl<'a, T: Float> AsNegative<'a, T> {
+    pub(crate) fn new(
+        known: &'a KnownPairs,
+        formulas: &Formulas,
+        sampler: &'a Sampler<'a>,
+        table: &'a [T],
+        width: usize,
+    ) -> Self {
         AsNegative {
+            known,
+            sampler,
+            table,
             distances: OneToMany::new(formulas.distance()),
             rows: Tiles::new(width),
             of_rows: Tiles::new(width),
@@ -82,29 +95,21 @@ impl<T: Float> AsNegative<T> {
         }
     }
 
-    /// The gradient for a node at `point`, which has so many pairs of its own, as a negative sample: for a
-    /// step by one of these, so that an epoch has both in the proportion that training has.
-    pub(crate) fn gradient(
-        &mut self,
-        known: &KnownPairs,
-        sampler: &Sampler<'_>,
-        [node, pairs]: [u32; 2],
-        point: &[T],
-        table: &[T],
-        rng: &mut rng::Rng,
-    ) -> &[f64] {
-        let width = point.len();
+    /// The gradient for a node at `point` as a negative sample, for a step by one of its own `pairs` pairs.
+    /// Over as many steps, the node is a negative sample as often as in an epoch of training.
+    pub(crate) fn gradient(&mut self, node: u32, pairs: usize, point: &[T], rng: &mut rng::Rng) -> &[f64] {
+        let (width, heads) = (point.len(), &self.known.heads);
         self.rows.clear();
         self.sums.clear();
         for _ in 0..IN_STEP {
-            let (u, sum) = known.heads[rng.random_range(0..known.heads.len())];
-            if !sampler.neighbours.contains(u, node) {
-                self.rows.push(&table[u as usize * width..][..width]);
+            let (u, sum) = heads[rng.random_range(0..heads.len())];
+            if !self.sampler.neighbours.contains(u, node) {
+                self.rows.push(&self.table[u as usize * width..][..width]);
                 self.sums.push(sum);
             }
         }
         let distances = self.distances.numbers(point, &self.rows);
-        let share = known.draws / (IN_STEP as f64 * f64::from(pairs));
+        let share = self.known.draws / (IN_STEP * pairs) as f64;
         self.weights.clear();
         // e^{−d}/(S + e^{−d}).
         self.weights
@@ -152,8 +157,8 @@ mod tests {
             assert!(known.heads.iter().all(|head| head.0 < 2) && known.draws == 2.0 / 3.0);
 
             let (point, draws) = (row(3), rng.clone());
-            let mut as_negative = AsNegative::<f64>::new(&formulas, width);
-            let gradient = as_negative.gradient(&known, &sampler, [3, 5], point, &table, &mut rng).to_vec();
+            let mut as_negative = AsNegative::new(&known, &formulas, &sampler, &table, width);
+            let gradient = as_negative.gradient(3, 5, point, &mut rng).to_vec();
             // Of the pairs that were drawn, in f64 by the formula of the loss.
             let loss = |point: &[f64]| {
                 let mut draws = draws.clone();

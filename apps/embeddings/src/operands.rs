@@ -70,12 +70,8 @@ impl<T: Float> Operands<T> {
                 tape.reset();
                 let points = tape.variable(&Tensor::new([points.len() / width, width], points.to_vec()));
                 let (rows, numbers) = operands(*space, all_pairs, points);
-                let of_rows = rows.to_tensor();
-                let split = of_rows.data().split_at(first * of_rows.width());
-                for (side, rows) in sides.iter_mut().zip([split.0, split.1]) {
-                    side.rows.clear();
-                    side.rows.extend(rows);
-                }
+                let values = rows.to_tensor();
+                write_rows(&mut sides, first * values.width(), values.data().iter().copied());
                 if let Some(numbers) = numbers {
                     write_numbers(sides, first, numbers.to_tensor().data().iter().copied());
                 }
@@ -83,6 +79,13 @@ impl<T: Float> Operands<T> {
             }
         }
     }
+}
+
+/// Writes the coordinates of all rows, the first so many of them to one side.
+fn write_rows<T>(sides: &mut [&mut PairSide<T>; 2], first: usize, mut values: impl Iterator<Item = T>) {
+    sides.iter_mut().for_each(|side| side.rows.clear());
+    sides[0].rows.extend(values.by_ref().take(first));
+    sides[1].rows.extend(values);
 }
 
 /// Writes the only number of each row.
@@ -98,11 +101,8 @@ fn write_numbers<T>(sides: [&mut PairSide<T>; 2], first: usize, mut numbers: imp
 
 impl<T: Float> Scaled<T> {
     fn make(&mut self, points: &[T], first: usize, mut sides: [&mut PairSide<T>; 2]) {
-        let split = points.split_at(first * self.width);
-        for (side, points) in sides.iter_mut().zip([split.0, split.1]) {
-            side.rows.clear();
-            side.rows.extend(points.iter().map(|x| T::nearest(x.to_f64() * self.scale)));
-        }
+        let scaled = points.iter().map(|x| T::nearest(x.to_f64() * self.scale));
+        write_rows(&mut sides, first * self.width, scaled);
         if let Some(lambda) = &mut self.lambda {
             self.rows.clear();
             for side in &sides {
@@ -132,15 +132,16 @@ impl<T: Float> Scaled<T> {
 }
 
 impl<'a, T: Float> Made<'a, T> {
-    /// Writes the gradients for the points, `[n, width]`, from those for both sides.
+    /// Writes the gradients for the points, `[n, width]`, from those for the two sides.
     pub(crate) fn gradients(self, of_sides: [&PairSide<T>; 2], of_points: &mut Vec<f64>) {
         match self {
             Made::Scaled(scaled) => scaled.gradients(of_sides, of_points),
             Made::OnTape { points, rows, numbers } => {
                 let tape = points.tape();
                 let times = |x: Var<'a, T>, gradients: fn(&PairSide<T>) -> &Vec<T>| {
-                    let gradients = of_sides.iter().flat_map(|side| gradients(side)).copied().collect();
-                    (x * tape.constant(&Tensor::new(x.shape(), gradients))).sum()
+                    let given = of_sides.iter().flat_map(|side| gradients(side));
+                    let fill = |to: &mut [T]| to.iter_mut().zip(given).for_each(|(to, x)| *to = *x);
+                    (x * tape.constant_with(x.shape(), fill)).sum()
                 };
                 // The loss has these gradients; so has this sum.
                 let mut sum = times(rows, |side| &side.rows);

@@ -260,7 +260,8 @@ struct Worker<'a, T> {
     /// The node's pairs.
     pairs: Vec<u32>,
     candidates: Vec<u32>,
-    as_negative: AsNegative<T>,
+    /// If the known edges were given.
+    as_negative: Option<AsNegative<'a, T>>,
     /// The node's point and the gradient for it.
     point: Tiles,
     gradient: Tiles,
@@ -269,6 +270,7 @@ struct Worker<'a, T> {
 
 impl<'a, T: Float> Worker<'a, T> {
     fn new(job: Job<'a>, table: &'a [T]) -> Self {
+        let as_negative = |known| AsNegative::new(known, job.formulas, job.sampler, table, job.width);
         Worker {
             job,
             table,
@@ -276,7 +278,7 @@ impl<'a, T: Float> Worker<'a, T> {
             program: job.formulas.program(),
             pairs: Vec::new(),
             candidates: vec![0; job.sampler.width()],
-            as_negative: AsNegative::new(job.formulas, job.width),
+            as_negative: job.known.map(as_negative),
             point: Tiles::new(job.width),
             gradient: Tiles::new(job.width),
             row: vec![0.0; job.width],
@@ -301,9 +303,8 @@ impl<'a, T: Float> Worker<'a, T> {
             let decay = (config.steps - step) as f64 / config.steps as f64;
             self.loss(node, pair, &point, decay * sampler.factor::<T>(pair));
             self.read_gradient(node, pair);
-            if let Some(known) = self.job.known {
-                let of = [node, self.pairs.len() as u32];
-                let gradient = self.as_negative.gradient(known, sampler, of, &point, self.table, &mut rng);
+            if let Some(as_negative) = &mut self.as_negative {
+                let gradient = as_negative.gradient(node, self.pairs.len(), &point, &mut rng);
                 self.row.iter_mut().zip(gradient).for_each(|(sum, x)| *sum += decay * x);
             }
             self.descend(&mut point).map_err(|()| {

@@ -199,8 +199,8 @@ impl<T: Float> SharedStep<T> {
         let (distances, of_distances) = (&mut self.distances, &mut self.slopes);
         let (nodes, sign, mut total) = (&self.nodes, T::nearest(self.sign), 0.0);
         let [left, right] = &self.sides;
-        let of_formula = left.rows.len() / pairs.len();
-        self.all_pairs.gradients([left, right], of_formula, &mut self.of_sides, |i, scores, slopes| {
+        let formula_width = left.rows.len() / pairs.len();
+        self.all_pairs.gradients([left, right], formula_width, &mut self.of_sides, |i, scores, slopes| {
             distances[0] = T::nearest(positives[i]);
             distances[1..].iter_mut().zip(scores).for_each(|(distance, score)| *distance = *score * sign);
             // Neighbours of the head, and the head itself, do not count.

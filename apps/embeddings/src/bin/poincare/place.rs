@@ -55,6 +55,8 @@ pub(crate) fn place(args: &Place) -> Result<()> {
     let mut new = NewNodes::new(&embeddings, &read_edges(&args.edges, false)?, &args.edges)?;
     if let Some(known) = &args.known {
         new.add_known(&embeddings, path, &read_edges(known, false)?)?;
+    } else {
+        say!("without --known, new nodes may come between known nodes and their neighbours");
     }
     say!("{} known nodes, {} new nodes, {} edges", new.known, new.count(), new.pairs);
     if new.ignored > 0 {
