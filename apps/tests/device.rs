@@ -16,7 +16,7 @@ fn says_what_to_install(error: &str) {
     let [line] = error.lines().collect::<Vec<_>>()[..] else { panic!("not one line: {error}") };
     let parts: &[&str] = if cfg!(feature = "opencl") {
         &[
-            "error: --device: no OpenCL device was found (",
+            "error: --device: no OpenCL device was found (no driver is installed)",
             "install the driver of your GPU, or PoCL",
             "pocl-opencl-icd",
         ]

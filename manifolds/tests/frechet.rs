@@ -133,11 +133,11 @@ fn gradients() {
         let mut rng = rng::stream(4, 0, 0);
         let width = m.ambient(2);
         let sets =
-            (0..3).flat_map(|_| cluster::<_, f64>(&m, [4, 2], radius, spread, &mut rng).data().to_vec());
-        let points = Tensor::new([3, 4, width], sets.collect());
-        let each = Tensor::from_fn([3, 4], |_| rng.random_range(0.2..1.0));
-        let direction = Tensor::from_fn([3, width], |i| 0.4 + (i as f64).sin());
-        for weights in [each, Tensor::new([4], vec![0.3, 0.9, 0.5, 0.2])] {
+            (0..2).flat_map(|_| cluster::<_, f64>(&m, [3, 2], radius, spread, &mut rng).data().to_vec());
+        let points = Tensor::new([2, 3, width], sets.collect());
+        let each = Tensor::from_fn([2, 3], |_| rng.random_range(0.2..1.0));
+        let direction = Tensor::from_fn([2, width], |i| 0.4 + (i as f64).sin());
+        for weights in [each, Tensor::new([3], vec![0.3, 0.9, 0.5])] {
             let worst = check::gradients(&[points.clone(), weights], |v| {
                 let mean = FrechetMean::default().on_tape(&m, m.project(&v[0]), v[1]).unwrap();
                 (mean * mean * v[0].tape().constant(&direction)).sum()

@@ -49,7 +49,8 @@ struct Series {
     key: String,
     /// The key of a number that is divided by that of `key`.
     over: Option<String>,
-    /// In lines, the `table` of the one line of the data that has the values of `where`.
+    /// In lines, the `table` of the one line of the data that has the values of `where`; in courses, of all
+    /// lines that have them.
     #[serde(default)]
     table: String,
     #[serde(default)]
@@ -70,6 +71,17 @@ enum Content {
         /// What the horizontal axis is.
         across: String,
         points: Vec<Place>,
+    },
+    /// A line for each series through a point for each line of the data.
+    Courses {
+        /// What the horizontal axis is.
+        across: String,
+        /// The key of the numbers on it.
+        x: String,
+        /// The key of the numbers on the vertical axis.
+        y: String,
+        /// Distances of the marks on both axes.
+        marks: [f64; 2],
     },
 }
 
@@ -103,6 +115,7 @@ pub(crate) fn render(results: &Path, records: &[Record]) -> Result<Vec<Rendered>
         let text = match &plot.content {
             Content::Bars { panels, decimals } => bars(plot, panels, *decimals, records),
             Content::Lines { across, points } => lines(plot, across, points, records),
+            Content::Courses { across, x, y, marks } => courses(plot, across, [x, y], *marks, records),
         };
         let text =
             text.map_err(|what| Problem::in_file(&file, format_args!("plot {}: {what}", plot.name)))?;
@@ -232,28 +245,79 @@ fn with_commas(value: f64, decimals: usize) -> String {
     number(value, if decimals == 0 { Format::Thousands } else { Format::Digits(decimals) })
 }
 
-fn lines(plot: &Plot, across: &str, places: &[Place], records: &[Record]) -> Result<String, String> {
+/// The frame of a plot of lines, in pixels.
+struct Frame {
+    top: i32,
+    bottom: i32,
+}
+
+impl Frame {
     const LEFT: i32 = 80;
-    const BODY: i32 = 330;
-    let top = head_height(plot) + LINE + 6;
-    let bottom = top + BODY;
+    const HEIGHT: i32 = 330;
+    /// From the frame's left edge to the first number.
+    const INSET: i32 = 15;
+
+    fn new(plot: &Plot) -> Self {
+        let top = head_height(plot) + LINE + 6;
+        Frame { top, bottom: top + Self::HEIGHT }
+    }
+
+    /// The place of a part of the horizontal axis, 0 to 1.
+    fn x(part: f64) -> i32 {
+        let width = f64::from(WIDTH - MARGIN - 2 * Self::INSET - Self::LEFT);
+        Self::LEFT + Self::INSET + (part * width).round() as i32
+    }
+
+    fn y(&self, plot: &Plot, value: f64) -> i32 {
+        self.bottom - (part(plot, value) * f64::from(Self::HEIGHT)).round() as i32
+    }
+
+    /// Draws it with what `inside` draws.
+    fn draw(
+        &self,
+        plot: &Plot,
+        across: &str,
+        inside: impl FnOnce(&Canvas<'_>) -> Drawn,
+    ) -> Result<String, String> {
+        svg(self.bottom + 2 * LINE + MARGIN, |canvas| {
+            head(plot, canvas)?;
+            canvas.text(&plot.axis, (MARGIN, self.top - LINE), HPos::Left)?;
+            let middle = (Self::LEFT + WIDTH - MARGIN) / 2;
+            canvas.text(across, (middle, self.bottom + LINE + LINE / 2 + 4), HPos::Center)?;
+            inside(canvas)
+        })
+    }
+
+    /// A horizontal line at a number, with its text.
+    fn level(&self, canvas: &Canvas<'_>, y: i32, text: &str) -> Drawn {
+        canvas.line(vec![(Self::LEFT, y), (WIDTH - MARGIN, y)], GRID, 1)?;
+        canvas.text(text, (Self::LEFT - 8, y), HPos::Right)
+    }
+
+    /// The text of a place on the horizontal axis.
+    fn place(&self, canvas: &Canvas<'_>, x: i32, text: &str) -> Drawn {
+        canvas.text(text, (x, self.bottom + LINE / 2 + 4), HPos::Center)
+    }
+}
+
+/// A line through points, and the points.
+fn polyline(canvas: &Canvas<'_>, points: &[(i32, i32)], colour: RGBColor) -> Drawn {
+    canvas.line(points.to_vec(), colour, 3)?;
+    points.iter().try_for_each(|&point| canvas.dot(point, colour))
+}
+
+fn lines(plot: &Plot, across: &str, places: &[Place], records: &[Record]) -> Result<String, String> {
+    let frame = Frame::new(plot);
     let (Some(first), Some(last)) = (places.first(), places.last()) else { return Err("no points".into()) };
-    let inner = f64::from(WIDTH - MARGIN - 30 - LEFT);
-    let x = |place: &Place| LEFT + 15 + ((place.x - first.x) / (last.x - first.x) * inner).round() as i32;
-    let y = |value: f64| bottom - (part(plot, value) * f64::from(BODY)).round() as i32;
-    svg(bottom + 2 * LINE + MARGIN, |canvas| {
-        head(plot, canvas)?;
-        canvas.text(&plot.axis, (MARGIN, top - LINE), HPos::Left)?;
+    let x = |place: &Place| Frame::x((place.x - first.x) / (last.x - first.x));
+    frame.draw(plot, across, |canvas| {
         let powers = plot.range.map(|value| value.log10().round() as i32);
         for power in (powers[0]..=powers[1]).step_by(4) {
-            let y = y(10f64.powi(power));
-            canvas.line(vec![(LEFT, y), (WIDTH - MARGIN, y)], GRID, 1)?;
-            canvas.text(&format!("1e{power}"), (LEFT - 8, y), HPos::Right)?;
+            frame.level(canvas, frame.y(plot, 10f64.powi(power)), &format!("1e{power}"))?;
         }
         for place in places {
-            canvas.text(&place.label, (x(place), bottom + LINE / 2 + 4), HPos::Center)?;
+            frame.place(canvas, x(place), &place.label)?;
         }
-        canvas.text(across, ((LEFT + WIDTH - MARGIN) / 2, bottom + LINE + LINE / 2 + 4), HPos::Center)?;
         for (series, colour) in plot.series.iter().zip(COLOURS) {
             let mut rows = records.iter().filter(|row| row.matches(&series.table, &series.r#where));
             let (Some(row), None) = (rows.next(), rows.next()) else {
@@ -262,13 +326,58 @@ fn lines(plot: &Plot, across: &str, places: &[Place], records: &[Record]) -> Res
             let mut points = Vec::new();
             for place in places {
                 let value = row.number(&place.key, None).ok_or_else(|| format!("no number {}", place.key))?;
-                points.push((x(place), y(value)));
+                points.push((x(place), frame.y(plot, value)));
             }
-            canvas.line(points.clone(), colour, 3)?;
-            for point in points {
-                canvas.dot(point, colour)?;
-            }
+            polyline(canvas, &points, colour)?;
         }
         Ok(())
     })
+}
+
+/// All numbers from `from` to `to` that are multiples of `step`.
+fn multiples(from: f64, to: f64, step: f64) -> impl Iterator<Item = f64> {
+    // Not added up: ten times 0.1 is not 1.
+    let [first, last] = [(from / step).ceil(), (to / step + 1e-9).floor()].map(|number| number as i64);
+    (first..=last).map(move |number| number as f64 * step)
+}
+
+fn courses(
+    plot: &Plot,
+    across: &str,
+    [x, y]: [&str; 2],
+    marks: [f64; 2],
+    records: &[Record],
+) -> Result<String, String> {
+    let frame = Frame::new(plot);
+    let mut courses = Vec::new();
+    for series in &plot.series {
+        let rows = records.iter().filter(|row| row.matches(&series.table, &series.r#where));
+        let number =
+            |row: &Record, key: &str| row.number(key, None).ok_or_else(|| format!("no number {key}"));
+        let course = rows.map(|row| Ok((number(row, x)?, number(row, y)?)));
+        let course = course.collect::<Result<Vec<(f64, f64)>, String>>()?;
+        if course.is_empty() {
+            return Err(format!("series {}: no line of the data has its values", series.label));
+        }
+        courses.push(course);
+    }
+    let end = courses.iter().flatten().fold(0.0, |end: f64, &(x, _)| end.max(x));
+    frame.draw(plot, across, |canvas| {
+        for value in multiples(plot.range[0], plot.range[1], marks[1]) {
+            frame.level(canvas, frame.y(plot, value), &with_commas(value, decimals(marks[1])))?;
+        }
+        for value in multiples(0.0, end, marks[0]) {
+            frame.place(canvas, Frame::x(value / end), &with_commas(value, decimals(marks[0])))?;
+        }
+        for (course, colour) in courses.iter().zip(COLOURS) {
+            let points: Vec<_> = course.iter().map(|&(x, y)| (Frame::x(x / end), frame.y(plot, y))).collect();
+            polyline(canvas, &points, colour)?;
+        }
+        Ok(())
+    })
+}
+
+/// Decimals that tell multiples of a number from each other: 1 for 0.1.
+fn decimals(step: f64) -> usize {
+    (-step.log10()).ceil().max(0.0) as usize
 }

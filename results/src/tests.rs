@@ -57,6 +57,39 @@ fn a_stale_table_is_named_and_rendered() {
 }
 
 #[test]
+fn a_course_is_drawn_through_all_lines_of_a_table() {
+    let folder = project(FRESH, LINE);
+    let plot = r#"[{"name": "course", "title": "Course", "axis": "MAP", "range": [0.6, 1],
+        "series": [{"label": "ball", "table": "ranks"}],
+        "content": {"courses": {"across": "minutes", "x": "figures.minutes", "y": "figures.map", "marks": [5, 0.2]}}}]"#;
+    std::fs::create_dir(folder.path().join("results/plots")).unwrap();
+    std::fs::write(folder.path().join("results/plots.json"), plot).unwrap();
+    let text = problems(folder.path());
+    assert!(text.contains("plot course: no number figures.minutes"), "{text}");
+    let point = |minutes: u32, map: f64| {
+        LINE.replace(r#""rank""#, &format!(r#""minutes": {minutes}, "map": {map}, "rank""#)) + "\n"
+    };
+    std::fs::write(folder.path().join("results/data/ranks.jsonl"), point(5, 0.6) + &point(10, 1.0)).unwrap();
+    render(folder.path()).unwrap();
+    let drawn = std::fs::read_to_string(folder.path().join("results/plots/course.svg")).unwrap();
+    assert_eq!(drawn.matches("<circle").count(), 2);
+    for mark in ["0.6", "0.8", "1.0", "0", "5", "10", "minutes"] {
+        assert!(drawn.lines().any(|line| line == mark), "{mark}: {drawn}");
+    }
+    // Half of the way is where the mark 5 is; the least MAP is at the bottom.
+    let places: Vec<[i32; 2]> = drawn
+        .lines()
+        .filter(|line| line.contains("<circle"))
+        .map(|line| {
+            ["cx", "cy"].map(|key| {
+                line.split(&format!("{key}=\"")).nth(1).unwrap().split('"').next().unwrap().parse().unwrap()
+            })
+        })
+        .collect();
+    assert!(places[0][0] < places[1][0] && places[0][1] > places[1][1], "{places:?}");
+}
+
+#[test]
 fn a_malformed_line_is_named() {
     let cases = [
         (LINE.replace(r#""seed": 42, "#, ""), "missing field `seed`"),

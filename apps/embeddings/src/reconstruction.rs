@@ -209,7 +209,6 @@ mod tests {
     /// The definition, literally: computes every distance, counts every rank, sums every precision.
     fn brute_force(m: ProductSpace, points: &Tensor<f64>, neighbours: &Neighbours) -> (f64, f64) {
         let n = points.shape()[0];
-        let dist = |u: usize, v: usize| m.dist(&Row::from(points.row(u)), &Row::from(points.row(v)));
         let (mut ranks, mut pairs, mut precisions, mut sources) = (0.0, 0, 0.0, 0);
         for u in 0..n {
             let near: Vec<usize> = neighbours.of(u as u32).iter().map(|&v| v as usize).collect();
@@ -217,13 +216,15 @@ mod tests {
                 continue;
             }
             let candidates: Vec<usize> = (0..n).filter(|w| *w != u && !near.contains(w)).collect();
+            let of_u = Row::from(points.row(u));
+            let distances: Vec<f64> = (0..n).map(|w| m.dist(&of_u, &Row::from(points.row(w)))).collect();
             let nearer = |v: usize| {
-                let nearer = candidates.iter().filter(|&&w| dist(u, w) < dist(u, v)).count() as f64;
-                let ties = candidates.iter().filter(|&&w| dist(u, w) == dist(u, v)).count() as f64;
+                let nearer = candidates.iter().filter(|&&w| distances[w] < distances[v]).count() as f64;
+                let ties = candidates.iter().filter(|&&w| distances[w] == distances[v]).count() as f64;
                 nearer + ties / 2.0
             };
             let mut order = near.clone();
-            order.sort_by(|&a, &b| dist(u, a).total_cmp(&dist(u, b)));
+            order.sort_by(|&a, &b| distances[a].total_cmp(&distances[b]));
             let mut precision = 0.0;
             for (i, &v) in order.iter().enumerate() {
                 ranks += 1.0 + nearer(v);

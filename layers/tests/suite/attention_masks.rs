@@ -299,9 +299,11 @@ fn many_tiles() {
     let padding = Tensor::from_fn([2, 1, 530], |at| f64::from(u8::from(at % 530 >= [529, 270][at / 530])));
     let scattered = Tensor::from_fn([300, 530], |at| f64::from(u8::from(at / 530 == 7 || at * at % 11 < 4)));
     for score in [&Dot as &dyn Score<f64>, &Distance] {
-        for (weights, rate) in WEIGHTS.into_iter().flat_map(|weights| [(weights, 0.0), (weights, 0.3)]) {
-            let layer = Attention { weights, dropout: Dropout { rate }, ..Attention::new(score, 4) };
-            for mask in [None, Some(&padding), Some(&scattered)] {
+        for weights in WEIGHTS {
+            for (rate, mask) in
+                [(0.0, None), (0.0, Some(&padding)), (0.0, Some(&scattered)), (0.3, Some(&scattered))]
+            {
+                let layer = Attention { weights, dropout: Dropout { rate }, ..Attention::new(score, 4) };
                 let run = |stored: bool| {
                     with_gradients(
                         [&q, &k, &v],

@@ -59,12 +59,12 @@ fn every_attention_learns_groups() {
     let d = Dir::new();
     let path = groups(&d, true);
     for score in Scores::default().iter().map(|score| score.name()) {
-        let more = format!("--attention {score} --lr 0.02 --patience 30 --epochs 120 --dropout 0.3");
+        let more = format!("--attention {score} --lr 0.05 --epochs 40 --dropout 0.3");
         let (printed, metrics, out) = run(&d, &path, score, &more);
         assert_eq!((metrics.sizes, metrics.split), ([90, 810, 30], [12, 18, 59]), "{printed}");
         assert!(metrics.test.mean > 0.9, "{score}: {:?}", metrics.outcomes);
         let outcome = &metrics.outcomes[0];
-        assert!(0 < outcome.best_epoch && outcome.best_epoch <= outcome.epochs && outcome.epochs <= 120);
+        assert!(0 < outcome.best_epoch && outcome.best_epoch <= outcome.epochs && outcome.epochs <= 40);
         // In polar coordinates, one of the coordinates is the distance: the ball has one dimension less.
         let dimensions = if score == "polar-distance" { [7, 2] } else { [8, 3] };
         let caption = |layer: usize| {
@@ -304,7 +304,7 @@ fn pictures_with_and_without_dropout() {
     let path = groups(&d, true);
     let h_gat = "--attention polar-distance --learn-sharpness --aggregate einstein --values polar";
     for weights in ["softmax", "sigmoid"] {
-        let more = format!("{h_gat} --weights {weights} --lr 0.02 --dropout 0.3 --patience 30 --epochs 120");
+        let more = format!("{h_gat} --weights {weights} --lr 0.05 --dropout 0.3 --epochs 40");
         let more = format!("{more} --seeds 2 --without-dropout");
         let (printed, metrics, out) = run(&d, &path, weights, &more);
         assert!(metrics.test.mean > 0.8 && metrics.outcomes.len() == 2, "{printed}");

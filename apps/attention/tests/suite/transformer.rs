@@ -122,7 +122,8 @@ fn every_attention_trains() {
         "--attention half-space --map polar --head-dim 4",
     ];
     for (i, more) in runs.into_iter().enumerate() {
-        let (printed, metrics, _) = run(&d, &path, &format!("run{i}"), &format!("{more} --epochs 2"));
+        let (printed, metrics, _) =
+            run(&d, &path, &format!("run{i}"), &format!("{more} --epochs 2 --sentences 240"));
         let [first, second] = metrics.epochs[..] else { panic!("two epochs") };
         assert!(second.validation < first.validation && second.loss < first.loss, "{more}: {printed}");
     }
@@ -147,7 +148,14 @@ fn attention_weights_are_dropped() {
     let d = Dir::new();
     let path = numbers(&d);
     let [without, with, again] = [("a", 0.0), ("b", 0.3), ("c", 0.3)].map(|(name, rate)| {
-        run(&d, &path, name, &format!("--attention umbral --epochs 1 --attention-dropout {rate}")).1.epochs
+        run(
+            &d,
+            &path,
+            name,
+            &format!("--attention umbral --epochs 1 --sentences 240 --attention-dropout {rate}"),
+        )
+        .1
+        .epochs
     });
     assert_eq!(with, again);
     assert_ne!(with, without);
@@ -160,7 +168,7 @@ fn recursive_layers_share_their_parameters() {
     let path = numbers(&d);
     let [one, two, same] = ["--layers 1", "--layers 2", "--layers 2 --recursive"].map(|layers| {
         let name = layers.replace(' ', "");
-        run(&d, &path, &name, &format!("--attention distance {layers} --epochs 1")).1
+        run(&d, &path, &name, &format!("--attention distance {layers} --epochs 1 --sentences 240")).1
     });
     assert!(two.parameters > one.parameters + 10_000, "{} {}", one.parameters, two.parameters);
     assert_eq!(same.parameters, one.parameters);
@@ -300,8 +308,9 @@ fn a_device_learns_the_same() {
     }
     let d = Dir::new();
     let path = numbers(&d);
-    let (_, host, out) = run(&d, &path, "host", "--attention penumbral --epochs 2");
-    let (_, device, _) = run(&d, &path, "device", "--attention penumbral --epochs 2 --device opencl");
+    let short = "--attention penumbral --epochs 2 --sentences 240";
+    let (_, host, out) = run(&d, &path, "host", short);
+    let (_, device, _) = run(&d, &path, "device", &format!("{short} --device opencl"));
     for (host, device) in host.epochs.iter().zip(&device.epochs) {
         assert!((host.validation - device.validation).abs() < 0.05, "{host:?} {device:?}");
     }

@@ -16,15 +16,20 @@ fn metrics(dir: &str) -> Metrics {
 
 /// A file of 600 labelled pairs. The class is yes if both sentences end with the same word.
 fn echoes(d: &Dir) -> String {
+    d.write("echoes.tsv", some_echoes(600))
+}
+
+/// The first of them.
+fn some_echoes(count: u32) -> String {
     let mut text = String::new();
-    for i in 0..600_u32 {
+    for i in 0..count {
         let word = |k: u32| ["a", "b", "c"][((i / 2 + k * k) % 3) as usize];
         let (label, last) = if i % 2 == 0 { ("yes", word(2)) } else { ("no", word(2 + i % 4 / 3 + 1)) };
         let label = if last == word(2) { "yes" } else { label };
         text +=
             &format!("{label}\t{} {}\t{}{last}\n", word(5), word(2), ["", "c ", "b a "][(i % 3) as usize]);
     }
-    d.write("echoes.tsv", text)
+    text
 }
 
 const SHORT: [&str; 6] = ["--epochs", "2", "--batch", "100", "--dim", "3"];
@@ -57,7 +62,7 @@ fn it_learns_and_draws() {
     let d = Dir::new();
     let (file, out) = (echoes(&d), d.path("out"));
     let args =
-        ["--data", &file, "--out", &out, "--epochs", "60", "--batch", "20", "--dim", "2", "--lr", "0.03"];
+        ["--data", &file, "--out", &out, "--epochs", "20", "--batch", "20", "--dim", "2", "--lr", "0.03"];
     let printed = GRU.succeeds(&args);
     let metrics = metrics(&out);
     assert!(metrics.test > 0.9, "{metrics:?}");
@@ -73,7 +78,7 @@ fn it_learns_and_draws() {
 #[test]
 fn the_released_protocol_trains() {
     let d = Dir::new();
-    let file = echoes(&d);
+    let file = d.write("few.tsv", some_echoes(120));
     for model in ["euclidean-gru", "hyperbolic-rnn", "hyperbolic-gru"] {
         let run = |protocol: &str, more: &[&str]| {
             let out = d.path(protocol);
@@ -126,7 +131,7 @@ fn killed_at_any_moment_it_resumes() {
     let file = echoes(&d);
     let (whole, killed) = (d.path("whole"), d.path("killed"));
     // A checkpoint at every step.
-    let args = ["--data", &file, "--epochs", "40", "--batch", "25", "--dim", "3", "--checkpoint-every", "0"];
+    let args = ["--data", &file, "--epochs", "8", "--batch", "25", "--dim", "3", "--checkpoint-every", "0"];
     GRU.survives_kills(&args, &killed);
     GRU.succeeds(&[&args[..], &["--out", &whole]].concat());
     assert!(bytes(&whole, "model.safetensors") == bytes(&killed, "model.safetensors"));

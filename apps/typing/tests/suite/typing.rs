@@ -210,7 +210,7 @@ fn every_option_of_the_model_trains() {
 #[test]
 fn an_interrupted_run_resumes_bit_for_bit() {
     let made = Made::new();
-    let settings = ["--epochs", "30", "--cycles", "10", "--checkpoint-every", "0"];
+    let settings = ["--epochs", "6", "--cycles", "3", "--checkpoint-every", "0"];
     let whole = made.train("whole", &settings);
     let parts = made.dir.path("parts");
     TYPING.survives_kills(&made.arguments(&settings), &parts);

@@ -59,6 +59,9 @@ fn devices() -> Result<Vec<(String, DeviceId)>, DeviceError> {
     // have no name yet: PoCL does.
     static ASKED: Mutex<()> = Mutex::new(());
     let _one_at_a_time = lock(&ASKED);
+    if !has_platform() {
+        return Err(DeviceError::NotFound("no driver is installed".into()));
+    }
     let platforms = core::get_platform_ids().map_err(|e| DeviceError::NotFound(brief(&e)))?;
     let mut all = Vec::new();
     for platform in platforms {
@@ -73,6 +76,14 @@ fn devices() -> Result<Vec<(String, DeviceId)>, DeviceError> {
         }
     }
     if all.is_empty() { Err(DeviceError::NotFound("no platform has a device".into())) } else { Ok(all) }
+}
+
+/// Whether a driver is installed. `get_platform_ids` would wait ten seconds for one.
+fn has_platform() -> bool {
+    let mut count = 0;
+    // SAFETY: no platforms are asked for, so the null pointer is not written to; the count outlives the call.
+    let status = unsafe { core::ffi::clGetPlatformIDs(0, std::ptr::null_mut(), &mut count) };
+    status == core::Status::CL_SUCCESS as i32 && count > 0
 }
 
 /// The first line of an error's text that is not empty or a rule of `#`.
