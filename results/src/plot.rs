@@ -336,8 +336,8 @@ fn lines(plot: &Plot, across: &str, places: &[Place], records: &[Record]) -> Res
 
 /// All numbers from `from` to `to` that are multiples of `step`.
 fn multiples(from: f64, to: f64, step: f64) -> impl Iterator<Item = f64> {
-    // Not added up: ten times 0.1 is not 1.
-    let [first, last] = [(from / step).ceil(), (to / step + 1e-9).floor()].map(|number| number as i64);
+    // The step is not added up, since ten times 0.1 is not 1 then. Quotients of multiples may be rounded.
+    let [first, last] = [(from / step - 1e-9).ceil(), (to / step + 1e-9).floor()].map(|number| number as i64);
     (first..=last).map(move |number| number as f64 * step)
 }
 

@@ -61,7 +61,8 @@ fn a_course_is_drawn_through_all_lines_of_a_table() {
     let folder = project(FRESH, LINE);
     let plot = r#"[{"name": "course", "title": "Course", "axis": "MAP", "range": [0.6, 1],
         "series": [{"label": "ball", "table": "ranks"}],
-        "content": {"courses": {"across": "minutes", "x": "figures.minutes", "y": "figures.map", "marks": [5, 0.2]}}}]"#;
+        "content": {"courses":
+            {"across": "minutes", "x": "figures.minutes", "y": "figures.map", "marks": [5, 0.2]}}}]"#;
     std::fs::create_dir(folder.path().join("results/plots")).unwrap();
     std::fs::write(folder.path().join("results/plots.json"), plot).unwrap();
     let text = problems(folder.path());
@@ -76,17 +77,18 @@ fn a_course_is_drawn_through_all_lines_of_a_table() {
     for mark in ["0.6", "0.8", "1.0", "0", "5", "10", "minutes"] {
         assert!(drawn.lines().any(|line| line == mark), "{mark}: {drawn}");
     }
-    // Half of the way is where the mark 5 is; the least MAP is at the bottom.
-    let places: Vec<[i32; 2]> = drawn
-        .lines()
-        .filter(|line| line.contains("<circle"))
-        .map(|line| {
-            ["cx", "cy"].map(|key| {
-                line.split(&format!("{key}=\"")).nth(1).unwrap().split('"').next().unwrap().parse().unwrap()
-            })
-        })
-        .collect();
-    assert!(places[0][0] < places[1][0] && places[0][1] > places[1][1], "{places:?}");
+    // Each point is above the mark of its minutes, and at the height of the mark of its MAP.
+    let lines: Vec<&str> = drawn.lines().collect();
+    let number = |line: &str, key: &str| -> i32 {
+        let (_, value) = line.split_once(&format!(" {key}=\"")).unwrap();
+        value.split_once('"').unwrap().0.parse().unwrap()
+    };
+    let points: Vec<&str> = lines.iter().copied().filter(|line| line.contains("<circle")).collect();
+    for (point, [minutes, map]) in points.into_iter().zip([["5", "0.6"], ["10", "1.0"]]) {
+        let mark = |text: &str| lines[lines.iter().position(|&line| line == text).unwrap() - 1];
+        assert_eq!(number(point, "cx"), number(mark(minutes), "x"));
+        assert_eq!(number(point, "cy"), number(mark(map), "y"));
+    }
 }
 
 #[test]
