@@ -17,7 +17,7 @@ fn without_f64(name: &str, items: &[&str], test: impl FnOnce(&Device)) {
         return test(&device);
     }
     let name = format!("without_f64::{name}");
-    // PoCL compiles the many programs in a third of the time without optimising them.
+    // PoCL compiles the many programs in less than half of the time without optimising them.
     let quick = ("POCL_EXTRA_BUILD_FLAGS", "-cl-opt-disable");
     for items in items {
         crate::in_a_process(&[&name, "--exact"], &[(WITHOUT_F64, "0"), (crate::ITEMS, items), quick]);

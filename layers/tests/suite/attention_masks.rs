@@ -300,9 +300,13 @@ fn many_tiles() {
     let scattered = Tensor::from_fn([300, 530], |at| f64::from(u8::from(at / 530 == 7 || at * at % 11 < 4)));
     for score in [&Dot as &dyn Score<f64>, &Distance] {
         for weights in WEIGHTS {
-            for (rate, mask) in
-                [(0.0, None), (0.0, Some(&padding)), (0.0, Some(&scattered)), (0.3, Some(&scattered))]
-            {
+            for (rate, mask) in [
+                (0.0, None),
+                (0.3, None),
+                (0.0, Some(&padding)),
+                (0.0, Some(&scattered)),
+                (0.3, Some(&scattered)),
+            ] {
                 let layer = Attention { weights, dropout: Dropout { rate }, ..Attention::new(score, 4) };
                 let run = |stored: bool| {
                     with_gradients(

@@ -83,6 +83,15 @@ fn every_attention_learns_groups() {
 }
 
 #[test]
+fn training_ends_when_neither_loss_nor_accuracy_improves() {
+    let d = Dir::new();
+    let path = groups(&d, true);
+    let more = "--attention additive --lr 0.05 --patience 3 --epochs 200 --dropout 0.3";
+    let outcome = &run(&d, &path, "out", more).1.outcomes[0];
+    assert!(outcome.best_epoch + 3 <= outcome.epochs && outcome.epochs < 200, "{outcome:?}");
+}
+
+#[test]
 fn seeds_are_the_same_for_any_number_of_threads_and_are_not_done_twice() {
     let d = Dir::new();
     let path = groups(&d, false);

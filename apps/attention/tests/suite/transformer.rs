@@ -148,14 +148,8 @@ fn attention_weights_are_dropped() {
     let d = Dir::new();
     let path = numbers(&d);
     let [without, with, again] = [("a", 0.0), ("b", 0.3), ("c", 0.3)].map(|(name, rate)| {
-        run(
-            &d,
-            &path,
-            name,
-            &format!("--attention umbral --epochs 1 --sentences 240 --attention-dropout {rate}"),
-        )
-        .1
-        .epochs
+        let more = format!("--attention umbral --epochs 1 --sentences 240 --attention-dropout {rate}");
+        run(&d, &path, name, &more).1.epochs
     });
     assert_eq!(with, again);
     assert_ne!(with, without);

@@ -68,9 +68,9 @@ fn lbfgs_finds_a_smaller_loss_than_adam() {
     let d = Dir::new();
     let [edges, points] = hierarchy(&d);
     let run = |out: &str, more: &str| run(&d, [&edges, &points], out, more).1;
-    let adam = run("adam", "--seeds 1 --epochs 20");
-    let converged = run("lbfgs", "--solver lbfgs --seeds 1 --epochs 300");
-    let balanced = run("balanced", "--solver lbfgs --seeds 1 --epochs 300 --balanced");
+    let adam = run("adam", "--seeds 1 --epochs 150");
+    let converged = run("lbfgs", "--solver lbfgs --seeds 1 --epochs 500");
+    let balanced = run("balanced", "--solver lbfgs --seeds 1 --epochs 500 --balanced");
     for ((adam, lbfgs), balanced) in adam.rows.iter().zip(&converged.rows).zip(&balanced.rows).skip(4) {
         assert!(lbfgs.loss[0] <= adam.loss[0] && lbfgs.loss[0] > 0.0, "{adam:?} {lbfgs:?}");
         assert_ne!(lbfgs.loss, balanced.loss);
