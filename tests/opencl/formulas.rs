@@ -4,7 +4,7 @@ use cotangent::engine::registry::{Formula, Kind};
 use cotangent::prelude::*;
 
 use crate::draws::{all, inputs};
-use crate::{device, difference, formulas_of, run};
+use crate::{ITEMS, OTHER_HALF, device, difference, formulas_of, in_a_process, run};
 
 /// Compares a formula on a device with the processor. With parameters that have a number for each row,
 /// elementwise and row formulas give the same bits, in values and gradients. The gradient of a number for
@@ -144,6 +144,16 @@ fn every_formula_of_the_registry_is_what_it_is_on_the_processor() {
     for formula in formulas_of::<f32>() {
         check(formula, (formula.operation_f32)(), &device, 0.0);
     }
+}
+
+/// A driver compiles one program after another within a process. A second process makes use of a second core.
+#[test]
+fn the_other_half() {
+    if [ITEMS, OTHER_HALF].iter().any(|name| std::env::var_os(name).is_some()) || device().is_none() {
+        return;
+    }
+    let names = ["formulas::every_formula", "formulas::what_is_not_finite"];
+    in_a_process(&names, &[(OTHER_HALF, "1")]);
 }
 
 /// Many arguments, to find a function that rounds differently now and then.

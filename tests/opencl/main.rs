@@ -30,6 +30,7 @@ fn device() -> Option<Device> {
 }
 
 const ITEMS: &str = "COTANGENT_ROW_ITEMS";
+const OTHER_HALF: &str = "COTANGENT_OTHER_HALF";
 const WITHOUT_F64: &str = "COTANGENT_DEVICE_F64";
 
 /// A few formulas that together have every manifold, domain, operand count and elementary function. The
@@ -63,9 +64,15 @@ fn sample() -> Vec<&'static Formula> {
     draws::all().filter(is_new).collect()
 }
 
-/// All formulas for `f64` with one work-item per row; for the variants, [a few](sample).
+/// All formulas for `f64` with one work-item per row; for the variants, [a few](sample). With one work-item
+/// per row only every second one: [another process](formulas::the_other_half) has the others.
 fn formulas_of<T: Float>() -> Vec<&'static Formula> {
-    if T::NAME == "f64" && std::env::var_os(ITEMS).is_none() { draws::all().collect() } else { sample() }
+    if std::env::var_os(ITEMS).is_some() {
+        return sample();
+    }
+    let formulas = if T::NAME == "f64" { draws::all().collect() } else { sample() };
+    let first = usize::from(std::env::var_os(OTHER_HALF).is_some());
+    formulas.into_iter().skip(first).step_by(2).collect()
 }
 
 /// Runs tests of this binary in another process, where eight work-items compute a row, as on a GPU.
