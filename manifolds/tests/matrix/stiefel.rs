@@ -26,6 +26,9 @@ fn laws() {
 fn gradients_equal_finite_differences() {
     for [n, p] in [[2, 1], [4, 1], [4, 2], [5, 3], [3, 3]] {
         gradients(Stiefel::new(n, p), n as u64);
+    }
+    // Only retractions differ.
+    for [n, p] in [[2, 1], [4, 2]] {
         gradients(Stiefel::new(n, p).with_retraction(Retraction::Polar), n as u64);
     }
 }

@@ -6,11 +6,11 @@ use crate::common::{App, Dir};
 
 const POINCARE: App = App(env!("CARGO_BIN_EXE_poincare"));
 
-/// The edges of a binary tree of 31 nodes, and its points in a plane of the ball of three dimensions: every
+/// The edges of a binary tree of 15 nodes, and its points in a plane of the ball of three dimensions: every
 /// node at its depth, in the middle of its sector.
 fn tree(d: &Dir) -> (String, String) {
     let (mut edges, mut points) = (String::new(), String::new());
-    for i in 1..32_u32 {
+    for i in 1..16_u32 {
         let depth = i.ilog2();
         let angle = std::f64::consts::PI * (f64::from(2 * i + 1) / f64::from(1 << depth) - 2.0);
         let norm = (0.5 * f64::from(depth)).tanh();
@@ -41,9 +41,9 @@ fn every_projection_says_what_it_is_and_how_much_it_distorts() {
         let (picture, result) = plot(&d, &args(projection));
         assert!(picture.contains(caption), "{projection}: {picture}");
         // The boundary, the nodes, and the legend: two subtrees and the root.
-        assert_eq!(picture.matches("<circle").count(), 1 + 31 + 3, "{projection}");
+        assert_eq!(picture.matches("<circle").count(), 1 + 15 + 3, "{projection}");
         let result = result.unwrap();
-        assert_eq!((&result["projection"], &result["pairs"]), (&projection.into(), &(31 * 15).into()));
+        assert_eq!((&result["projection"], &result["pairs"]), (&projection.into(), &(15 * 7).into()));
         let distortion = result["average_distortion"].as_f64().unwrap();
         // The points are in a plane, which the tangent directions keep. HoroPCA mirrors some.
         let largest = if projection == "tangent" { 1e-9 } else { 0.25 };
