@@ -6,6 +6,9 @@
 //! element type, shape and range of bytes, and of `__metadata__`, an object of strings. The ranges cover
 //! the elements without gap or overlap.
 //!
+//! The format limits headers to 100 MB. So a long value of the metadata is the bytes of a tensor (`U8`)
+//! that has its key as its name, and the entry in `__metadata__` is empty.
+//!
 //! Files are written with the crate `safetensors`. They are parsed here, so that an error can name the
 //! tensor.
 
@@ -23,21 +26,41 @@ use crate::tensor::Tensor;
 
 const METADATA: &str = "__metadata__";
 
-/// A tensor as the crate `safetensors` reads it.
-struct Stored<'a, T: Float>(&'a Tensor<T>);
+/// Metadata up to this many bytes are in the header.
+const LONGEST_IN_HEADER: usize = 16 << 20;
+
+/// What the crate `safetensors` writes as a tensor.
+enum Stored<'a, T: Float> {
+    Tensor(&'a Tensor<T>),
+    /// A long value of the metadata, and the number of its bytes.
+    Text(&'a str, [usize; 1]),
+}
 
 impl<T: Float> View for Stored<'_, T> {
     fn dtype(&self) -> Dtype {
-        if T::NAME == "f32" { Dtype::F32 } else { Dtype::F64 }
+        match self {
+            Stored::Text(..) => Dtype::U8,
+            Stored::Tensor(_) if T::NAME == "f32" => Dtype::F32,
+            Stored::Tensor(_) => Dtype::F64,
+        }
     }
     fn shape(&self) -> &[usize] {
-        self.0.shape()
+        match self {
+            Stored::Tensor(tensor) => tensor.shape(),
+            Stored::Text(_, length) => length,
+        }
     }
     fn data(&self) -> Cow<'_, [u8]> {
-        Cow::Owned(elements::encode(self.0.data()))
+        match self {
+            Stored::Tensor(tensor) => Cow::Owned(elements::encode(tensor.data())),
+            Stored::Text(text, _) => Cow::Borrowed(text.as_bytes()),
+        }
     }
     fn data_len(&self) -> usize {
-        size_of_val(self.0.data())
+        match self {
+            Stored::Tensor(tensor) => size_of_val(tensor.data()),
+            Stored::Text(text, _) => text.len(),
+        }
     }
 }
 
@@ -52,12 +75,16 @@ pub fn write<T: Float>(
     tensors: &[(&str, &Tensor<T>)],
     metadata: Option<(&str, &str)>,
 ) -> Result<(), FileError> {
+    let mut views: Vec<_> = tensors.iter().map(|(name, tensor)| (*name, Stored::Tensor(tensor))).collect();
+    let metadata = metadata.map(|(key, value)| {
+        let long = value.len() > LONGEST_IN_HEADER;
+        views.extend(long.then_some((key, Stored::Text(value, [value.len()]))));
+        HashMap::from([(key.to_owned(), if long { String::new() } else { value.to_owned() })])
+    });
     let mut names = BTreeSet::from([METADATA]);
-    if let Some((name, _)) = tensors.iter().find(|(name, _)| !names.insert(name)) {
+    if let Some((name, _)) = views.iter().find(|(name, _)| !names.insert(name)) {
         return Err(FileError::content(path)(format!("tensor {name:?}: the name is taken")));
     }
-    let views = tensors.iter().map(|(name, tensor)| (*name, Stored(tensor)));
-    let metadata = metadata.map(|(key, value)| HashMap::from([(key.to_owned(), value.to_owned())]));
     let bytes =
         safetensors::serialize(views, metadata).map_err(|e| FileError::content(path)(e.to_string()))?;
     atomic::write(path, |w| w.write_all(&bytes)).map_err(FileError::io(path))
@@ -87,16 +114,24 @@ pub fn parse<T: Float>(bytes: &[u8]) -> Result<Contents<T>, String> {
             format!("not a whole safetensors file: a header of {length} bytes in {}", bytes.len())
         })?;
     let header = std::str::from_utf8(header).map_err(|e| format!("header: {e}"))?;
-    let Header { tensors, metadata } = serde_json::from_str(header).map_err(|e| format!("header: {e}"))?;
+    let Header { tensors, mut metadata } =
+        serde_json::from_str(header).map_err(|e| format!("header: {e}"))?;
 
     let mut in_order: Vec<_> = tensors.into_iter().collect();
     in_order.sort_by_key(|(_, info)| info.data_offsets);
     let mut covered = 0;
     let mut tensors = HashMap::with_capacity(in_order.len());
     for (name, info) in in_order {
-        let tensor = tensor(&info, data, covered).map_err(|e| format!("tensor {name:?}: {e}"))?;
+        let fault = |e| format!("tensor {name:?}: {e}");
+        let bytes = range(&info, data, covered).map_err(fault)?;
         covered = info.data_offsets.1;
-        tensors.insert(name, tensor);
+        match metadata.get_mut(&name).filter(|value| value.is_empty() && info.dtype == Dtype::U8) {
+            Some(value) => *value = text(&info, bytes).map_err(fault)?.to_owned(),
+            None => {
+                let tensor = tensor(&info, bytes).map_err(fault)?;
+                tensors.insert(name, tensor);
+            }
+        }
     }
     if covered != data.len() {
         return Err(format!("{} bytes after the last tensor", data.len() - covered));
@@ -104,16 +139,18 @@ pub fn parse<T: Float>(bytes: &[u8]) -> Result<Contents<T>, String> {
     Ok((tensors, metadata))
 }
 
-/// One tensor. Its range must start at `covered`, where the previous one ended.
-fn tensor<T: Float>(info: &TensorInfo, data: &[u8], covered: usize) -> Result<Tensor<T>, String> {
+/// The bytes of a tensor. Their range must start at `covered`, where the previous one ended.
+fn range<'a>(info: &TensorInfo, data: &'a [u8], covered: usize) -> Result<&'a [u8], String> {
     let (start, end) = info.data_offsets;
     if start != covered {
         let fault = if start < covered { "overlaps another tensor" } else { "leaves a gap" };
         return Err(format!("its range {start}..{end} {fault}: the last one ended at {covered}"));
     }
-    let bytes = data
-        .get(start..end)
-        .ok_or_else(|| format!("its range {start}..{end} is not in the {} bytes of elements", data.len()))?;
+    data.get(start..end)
+        .ok_or_else(|| format!("its range {start}..{end} is not in the {} bytes of elements", data.len()))
+}
+
+fn tensor<T: Float>(info: &TensorInfo, bytes: &[u8]) -> Result<Tensor<T>, String> {
     let width = match info.dtype {
         Dtype::F32 => 4,
         Dtype::F64 => 8,
@@ -121,6 +158,12 @@ fn tensor<T: Float>(info: &TensorInfo, data: &[u8], covered: usize) -> Result<Te
     };
     elements::check_size(&info.shape, width, bytes.len())?;
     Ok(Tensor::new(&info.shape[..], elements::decode(bytes, width)))
+}
+
+/// A value of the metadata that is stored as a tensor.
+fn text<'a>(info: &TensorInfo, bytes: &'a [u8]) -> Result<&'a str, String> {
+    elements::check_size(&info.shape, 1, bytes.len())?;
+    std::str::from_utf8(bytes).map_err(|e| format!("it is metadata: {e}"))
 }
 
 struct Header {

@@ -159,6 +159,34 @@ fn safetensors_are_written_to_the_letter() {
     assert_eq!(described, scratch.written(write));
 }
 
+/// Headers are limited to 100 MB.
+#[test]
+fn metadata_can_be_long() {
+    let scratch = Scratch::new();
+    let a = Tensor::new([2], vec![1.0_f32, -2.5]);
+    let long = "\u{3ba}n".repeat(40_000_000);
+    let bytes = scratch.written(|path| safetensors::write(path, &[("a", &a)], Some(("names", &long))));
+    let (tensors, metadata) = scratch.read(&bytes, safetensors::read::<f32>).unwrap();
+    assert!(tensors.len() == 1 && tensors["a"] == a && metadata["names"] == long);
+    assert!(scratch.read(&bytes[..bytes.len() - 1], safetensors::read::<f32>).is_err());
+
+    let taken = safetensors::write(&scratch.path(), &[("a", &a)], Some(("a", &long))).unwrap_err();
+    assert!(taken.to_string().contains("tensor \"a\": the name is taken"), "{taken}");
+
+    let file = |value: &str, shape: &str, data: &[u8]| {
+        let tensor = format!("{{\"dtype\":\"U8\",\"shape\":{shape},\"data_offsets\":[0,{}]}}", data.len());
+        safetensors_file(format!("{{\"__metadata__\":{{\"k\":\"{value}\"}},\"k\":{tensor}}}"), data)
+    };
+    let read =
+        |bytes: &[u8]| scratch.read(bytes, safetensors::read::<f32>).map_err(|error| error.to_string());
+    assert_eq!(read(&file("", "[2]", b"ab")).unwrap().1["k"], "ab");
+    let error = |bytes: &[u8]| read(bytes).unwrap_err();
+    assert!(error(&file("", "[2]", b"a\xff")).contains("tensor \"k\": it is metadata: invalid utf-8"));
+    assert!(error(&file("", "[3]", b"ab")).contains("tensor \"k\": "));
+    // A tensor of bytes that no empty metadata belong to.
+    assert!(error(&file("v", "[2]", b"ab")).contains("it holds U8; F32 or F64 is needed"));
+}
+
 #[test]
 fn what_is_wrong_with_a_safetensors_file_is_named() {
     let scratch = Scratch::new();
