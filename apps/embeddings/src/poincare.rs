@@ -159,8 +159,8 @@ pub struct RunOptions {
     pub out: PathBuf,
     /// Whether to continue from the checkpoint in `out`.
     pub resume: bool,
-    /// Epochs between checkpoints; `None` writes one whenever ten seconds have passed.
-    pub checkpoint_every: Option<u64>,
+    /// Seconds between checkpoints, which are written between epochs. 0 writes one after every epoch.
+    pub checkpoint_every: u64,
     /// The source of the edges, for the record.
     pub source: String,
     /// Number of nodes that the evaluation takes: see [`Sample`].
@@ -314,10 +314,7 @@ fn run<T: Shared>(split: &Split<'_>, config: &Config, options: &RunOptions) -> R
         state.seconds += seconds;
         trained += graph.pairs.len();
         since_start += seconds;
-        let due = match options.checkpoint_every {
-            Some(every) => state.epochs_done.is_multiple_of(every.max(1)),
-            None => checkpoints.due(Duration::from_secs(10)),
-        };
+        let due = checkpoints.due(Duration::from_secs(options.checkpoint_every));
         let last = state.epochs_done == config.epochs;
         if !last && options.evaluate_every.is_some_and(|every| state.epochs_done.is_multiple_of(every)) {
             let (points, geometry) = trainer.parameters().learned_points(config);

@@ -198,7 +198,7 @@ fn killed_at_any_moment_it_resumes() {
     let (whole, killed) = (d.path("whole"), d.path("killed"));
     // Long enough that the kill comes in the middle. A checkpoint at every epoch.
     let args = ["train", "--edges", &tree, "--epochs", "100", "--negatives", "10", "--seed", "3"];
-    let args = [&args[..], &["--checkpoint-every", "1"]].concat();
+    let args = [&args[..], &["--checkpoint-every", "0"]].concat();
     POINCARE.survives_kills(&args, &killed);
     succeeds(&[&args[..], &["--out", &whole]].concat());
     assert!(bytes(&whole, "embedding.tsv") == bytes(&killed, "embedding.tsv"));
@@ -420,7 +420,7 @@ fn a_second_run_in_one_directory_is_refused() {
     let d = Dir::new();
     let (out, tree) = (d.path("out"), d.tree());
     let train = ["train", "--edges", &tree, "--out", &out];
-    let long = [&train[..], &["--epochs", "100000", "--checkpoint-every", "1"]].concat();
+    let long = [&train[..], &["--epochs", "100000", "--checkpoint-every", "0"]].concat();
     let mut first =
         Command::new(POINCARE.0).args(long).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     while !Path::new(&out).join("checkpoint.bin").exists() {

@@ -134,9 +134,9 @@ pub(crate) struct Train {
     /// Continue from the checkpoint in the output directory.
     #[arg(long, help_heading = RUN)]
     resume: bool,
-    /// Epochs between checkpoints [default: one whenever ten seconds have passed].
-    #[arg(long, help_heading = RUN)]
-    checkpoint_every: Option<u64>,
+    /// Seconds between checkpoints, which are written between epochs. 0 writes one after every epoch.
+    #[arg(long, default_value_t = 10, help_heading = RUN)]
+    checkpoint_every: u64,
 }
 
 /// Trains, with one seed or several.
