@@ -37,6 +37,7 @@ mod fused;
 pub mod graph;
 mod graphml;
 pub mod hyperbolicity;
+pub mod initial_points;
 pub mod is_a;
 mod keys;
 pub mod link_prediction;

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::embeddings::{self, Embeddings};
 use crate::evaluation::{self, Evaluation, Evaluator};
 use crate::graph::{Graph, Neighbours};
+use crate::initial_points::{Start, initial_points};
 use crate::link_prediction::Split;
 use crate::lock_free::Shared;
 use crate::objective::{Loss, Objective};
@@ -61,6 +62,9 @@ pub struct Config {
     /// run.
     #[serde(default)]
     pub lock_free: bool,
+    /// Where the points start.
+    #[serde(default)]
+    pub start: Start,
     /// Learning rate of Riemannian SGD, per pair: the loss is summed over the batch.
     pub lr: f64,
     /// Number of first epochs, which have a lower learning rate.
@@ -138,6 +142,7 @@ impl Config {
             ("negative-power", same.negative_power != other.negative_power),
             ("batch", same.batch != other.batch),
             ("lock-free", same.lock_free != other.lock_free),
+            ("start", same.start != other.start),
             ("lr", same.lr != other.lr),
             ("burn-in", same.burn_in != other.burn_in),
             ("burn-in-factor", same.burn_in_factor != other.burn_in_factor),
@@ -248,12 +253,6 @@ impl State {
     }
 }
 
-/// The random stream of the initial points; those of the sampling are in [`negatives`](crate::negatives).
-const INITIAL: u64 = 1;
-
-/// Largest absolute value of an initial coordinate: Nickel & Kiela 2017.
-const INITIAL_RANGE: f64 = 1e-3;
-
 /// Trains an embedding of a graph and writes `embedding.tsv`, `embedding.safetensors`, `metrics.json`,
 /// `disk.svg`, `view.html`, the checkpoint, `course.svg` if the quality is evaluated in between, and the
 /// pairs that are held out: see [`Split::write`]. It uses the current thread pool; the result does not depend
@@ -272,15 +271,11 @@ pub fn train(graph: &Graph, config: &Config, options: &RunOptions) -> Result<Met
 }
 
 fn run<T: Shared>(split: &Split<'_>, config: &Config, options: &RunOptions) -> Result<Metrics> {
-    let m = config.geometry.manifold();
     let graph = &*split.training;
     options.device.computes::<T>()?;
     let _held = output::hold(&options.out)?;
     let path = options.out.join(CHECKPOINT);
-    let n = graph.names.len();
-    let mut rng = rng::stream(config.seed, INITIAL, 0);
-    let points = Embedding::uniform("embedding", m, n, config.dim, INITIAL_RANGE, &mut rng).points;
-    let mut parameters: Parameters<T> = Parameters::new(points, config);
+    let mut parameters: Parameters<T> = Parameters::new(initial_points(graph, config), config);
     let mut state = State {
         config: config.clone(),
         graph: graph.fingerprint(),
@@ -467,6 +462,7 @@ pub fn default_config() -> Config {
         negative_power: 0.0,
         batch: 10,
         lock_free: false,
+        start: Start::Origin,
         lr: 0.05,
         burn_in: 20,
         burn_in_factor: 0.01,

@@ -13,6 +13,7 @@ use cotangent_apps_common::say;
 use cotangent_apps_common::seeds::{self, SeedsOption, Summary};
 use cotangent_apps_common::threads::ThreadsOption;
 use cotangent_apps_embeddings::edges;
+use cotangent_apps_embeddings::initial_points::Start;
 use cotangent_apps_embeddings::objective::{Loss, Objective};
 use cotangent_apps_embeddings::poincare::{self, Config, Metrics, RunOptions};
 use cotangent_apps_embeddings::reconstruction::Score;
@@ -85,6 +86,9 @@ pub(crate) struct Train {
     /// run. The steps are edge by edge, whatever --batch says, or batch by batch with --shared-negatives.
     #[arg(long, help_heading = "Training")]
     lock_free: bool,
+    /// Where the points start.
+    #[arg(long, value_enum, default_value_t = poincare::default_config().start, help_heading = "Training")]
+    start: Start,
     /// Learning rate of Riemannian SGD, per edge: the loss is summed over the batch.
     #[arg(long, default_value_t = poincare::default_config().lr)]
     #[arg(allow_negative_numbers = true, help_heading = "Training")]
@@ -156,6 +160,7 @@ pub(crate) fn train(args: Train) -> Result<()> {
         negative_power: args.negative_power,
         batch: args.batch,
         lock_free: args.lock_free,
+        start: args.start,
         lr: args.lr,
         burn_in: args.burn_in,
         burn_in_factor: args.burn_in_factor,

@@ -1,0 +1,133 @@
+//! Initial points.
+
+use clap::ValueEnum;
+use cotangent::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::graph::{Graph, Neighbours};
+use crate::poincare::Config;
+
+/// Where the points start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Start {
+    /// Each near the origin, by itself (Nickel & Kiela 2017).
+    #[default]
+    Origin,
+    /// Each near its parent, and those without one near the origin: nodes that belong together start
+    /// together. The parent is the node above that has the fewest nodes below it.
+    Parents,
+}
+
+/// The random stream of the initial points; those of the sampling are in [`negatives`](crate::negatives).
+const INITIAL: u64 = 1;
+
+/// Largest absolute value of a coordinate about the origin, or the parent: Nickel & Kiela 2017.
+const RANGE: f64 = 1e-3;
+
+/// The points of a graph's nodes before training.
+pub(crate) fn initial_points<T: Float>(graph: &Graph, config: &Config) -> Param<ProductSpace, T> {
+    let manifold = config.geometry.manifold();
+    let mut rng = rng::stream(config.seed, INITIAL, 0);
+    let mut points =
+        Embedding::uniform("embedding", manifold, graph.names.len(), config.dim, RANGE, &mut rng).points;
+    if config.start == Start::Parents {
+        move_to_parents(graph, &config.geometry.manifold(), config.dim, points.value_mut());
+    }
+    points
+}
+
+/// Moves each point, which is near the origin, to the parent's: it is as far from there as it was from the
+/// origin.
+fn move_to_parents<M: Manifold, T: Float>(graph: &Graph, manifold: &M, dim: usize, points: &mut Tensor<T>) {
+    let parents = parents(graph.names.len(), &graph.neighbours());
+    let origin = manifold.origin::<T>(dim);
+    let (mut moved, mut path) = (vec![false; parents.len()], Vec::new());
+    for node in 0..parents.len() {
+        // From the node up to the first one that was moved, or has no parent.
+        let mut next = Some(node);
+        while let Some(node) = next.filter(|&node| !moved[node]) {
+            moved[node] = true;
+            path.push(node);
+            next = parents[node].map(|parent| parent as usize);
+        }
+        // The topmost node of a circle of parents stays.
+        let mut above = next.filter(|next| !path.contains(next));
+        while let Some(node) = path.pop() {
+            if let Some(parent) = above {
+                let [own, parent] = [node, parent].map(|node| Row::from(points.row(node)));
+                let step = manifold.transport(&origin, &parent, &manifold.log(&origin, &own));
+                points.row_mut(node).copy_from_slice(&manifold.exp(&parent, &step));
+            }
+            above = Some(node);
+        }
+    }
+}
+
+/// For each node u, of the nodes v of its pairs (u, v) that with the fewest pairs (w, v).
+fn parents(nodes: usize, above: &Neighbours) -> Vec<Option<u32>> {
+    let mut below = vec![0_u32; nodes];
+    for u in 0..nodes as u32 {
+        above.of(u).iter().for_each(|&v| below[v as usize] += 1);
+    }
+    (0..nodes as u32).map(|u| above.of(u).iter().copied().min_by_key(|&v| below[v as usize])).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::Builder;
+
+    fn graph(edges: &[(&str, &str)]) -> Graph {
+        let mut builder = Builder::default();
+        edges.iter().for_each(|(u, v)| builder.add(u, v, None));
+        builder.finish()
+    }
+
+    /// Each node is as far from its parent as it was from the origin, in every space; roots stay.
+    #[test]
+    fn every_node_starts_beside_its_parent() {
+        // A closure: leaf, inner, middle, root; and "other" below the root. The edges come in no order.
+        let graph = graph(&[
+            ("leaf", "root"),
+            ("leaf", "middle"),
+            ("other", "root"),
+            ("leaf", "inner"),
+            ("middle", "root"),
+            ("inner", "root"),
+            ("inner", "middle"),
+        ]);
+        let number = |name: &str| graph.names.iter().position(|other| other == name).unwrap();
+        fn check<M: Manifold>(m: &M, graph: &Graph, pairs: &[[usize; 2]], root: usize) {
+            let mut rng = rng::stream(1, 2, 3);
+            let before: Tensor<f64> =
+                Embedding::uniform("x", m.clone(), 5, 3, 0.3, &mut rng).points.value().clone();
+            let mut after = before.clone();
+            move_to_parents(graph, m, 3, &mut after);
+            assert_eq!(after.row(root), before.row(root));
+            let row = |x: &Tensor<f64>, i: usize| Row::from(x.row(i));
+            for &[node, parent] in pairs {
+                let want = m.dist(&m.origin(3), &row(&before, node));
+                let got = m.dist(&row(&after, parent), &row(&after, node));
+                assert!((got - want).abs() < 1e-12, "{node}: {got} {want}");
+            }
+        }
+        let pairs = [("leaf", "inner"), ("inner", "middle"), ("middle", "root"), ("other", "root")];
+        let pairs = pairs.map(|(node, parent)| [number(node), number(parent)]);
+        check(&PoincareBall::new(-1.5), &graph, &pairs, number("root"));
+        check(&Lorentz::new(-1.0), &graph, &pairs, number("root"));
+        check(&HalfSpace::new(-1.0), &graph, &pairs, number("root"));
+        check(&Euclidean, &graph, &pairs, number("root"));
+    }
+
+    /// Edges in both directions, and a circle.
+    #[test]
+    fn circles_of_parents_end() {
+        for edges in [&[("a", "b"), ("b", "a"), ("c", "a")][..], &[("a", "b"), ("b", "c"), ("c", "a")]] {
+            let graph = graph(edges);
+            let mut points = Tensor::from_fn([3, 2], |i| 0.01 * i as f64);
+            move_to_parents(&graph, &PoincareBall::new(-1.0), 2, &mut points);
+            assert!(points.data().iter().all(|x| x.is_finite()));
+        }
+    }
+}
