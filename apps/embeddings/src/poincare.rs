@@ -462,7 +462,7 @@ pub fn default_config() -> Config {
         negative_power: 0.0,
         batch: 10,
         lock_free: false,
-        start: Start::Origin,
+        start: Start::Parents,
         lr: 0.05,
         burn_in: 20,
         burn_in_factor: 0.01,
