@@ -72,7 +72,7 @@ pub enum FrechetError {
 /// let ball = PoincareBall::new(-1.0);
 /// let points = Tensor::new([3, 1], vec![0.0_f64, 0.6, -0.8]); // [n, ambient]; distances ln 1, ln 4, −ln 9
 /// let weights = Tensor::new([3], vec![1.0; 3]);
-/// let mean = FrechetMean::default().of(&ball, &points, &weights).unwrap(); // [ambient]
+/// let mean = FrechetMean::default().solve(&ball, &points, &weights).unwrap(); // [ambient]
 /// let distance = (4.0_f64.ln() - 9.0_f64.ln()) / 3.0;
 /// assert!((mean.data()[0] - (distance / 2.0).tanh()).abs() < 1e-13);
 /// ```
@@ -102,7 +102,7 @@ impl FrechetMean {
     /// # Panics
     /// If the shapes do not fit.
     #[track_caller]
-    pub fn of<M: Manifold, T: Float>(
+    pub fn solve<M: Manifold, T: Float>(
         &self,
         manifold: &M,
         points: &Tensor<T>,
@@ -121,13 +121,13 @@ impl FrechetMean {
         Ok(means)
     }
 
-    /// As [`of`](Self::of) on a tape: differentiable in points and weights.
+    /// As [`solve`](Self::solve) on a tape: differentiable in points and weights.
     ///
     /// # Errors
-    /// As [`of`](Self::of).
+    /// As [`solve`](Self::solve).
     ///
     /// # Panics
-    /// As [`of`](Self::of), and if they are on different tapes.
+    /// As [`solve`](Self::solve), and if they are on different tapes.
     #[track_caller]
     pub fn on_tape<'t, M: Manifold, T: Float>(
         &self,
@@ -143,7 +143,7 @@ impl FrechetMean {
             if shape == full { v } else { v.broadcast_to(full) }
         };
         let (points, weights) = (broadcast(points, 2), broadcast(weights, 1));
-        let means = self.of(manifold, &points.to_tensor(), &weights.to_tensor().cast())?;
+        let means = self.solve(manifold, &points.to_tensor(), &weights.to_tensor().cast())?;
         let operation = Implicit { manifold: *manifold, means };
         Ok(points.tape().shared_operation(std::sync::Arc::new(operation), &[points, weights]))
     }

@@ -11,7 +11,7 @@ use cotangent_manifolds::{
 use rand::RngExt;
 
 fn mean<M: Manifold>(m: &M, points: &Tensor<f64>, weights: &Tensor<f64>) -> Row<f64> {
-    Row::from(FrechetMean::default().of(m, points, weights).unwrap().data())
+    Row::from(FrechetMean::default().solve(m, points, weights).unwrap().data())
 }
 
 /// `Σ w log_μ x / Σ w` as a length.
@@ -197,7 +197,7 @@ fn edges() {
         let solver = FrechetMean::default();
         for n in [1, 4] {
             let points = Tensor::new([n, x.len()], (0..n).flat_map(|_| x.to_vec()).collect());
-            let got = solver.of(&m, &points, &Tensor::from_fn([n], |i| 1.0 + i as f64)).unwrap();
+            let got = solver.solve(&m, &points, &Tensor::from_fn([n], |i| 1.0 + i as f64)).unwrap();
             assert!(m.dist(&Row::from(got.data()), &x) <= 64.0 * T::EPSILON, "{m:?} {n}");
             let tape = Tape::new();
             let (p, w) = (tape.variable(&points), tape.variable(&Tensor::from_fn([n], |_| T::one())));
@@ -208,7 +208,7 @@ fn edges() {
             }
         }
         let two = Tensor::new([2, x.len()], x.iter().chain(y.iter()).copied().collect());
-        let got = solver.of(&m, &two, &Tensor::new([3, 2], vec![1.0, 0.0, 0.0, 5.0, 1.0, 1.0])).unwrap();
+        let got = solver.solve(&m, &two, &Tensor::new([3, 2], vec![1.0, 0.0, 0.0, 5.0, 1.0, 1.0])).unwrap();
         assert_eq!(got.shape().axes(), [3, x.len()]);
         for (i, want) in [x.clone(), y.clone(), m.geodesic(&x, &y, &0.5)].iter().enumerate() {
             assert!(m.dist(&row(&got, i), want) <= (32.0 * T::EPSILON).max(2e-13), "{m:?} {i}");
@@ -228,7 +228,7 @@ fn errors() {
     let m = PoincareBall::new(-1.0);
     let solver = FrechetMean::default();
     let points = Tensor::new([2, 2, 1], vec![0.1_f64, 0.2, 0.3, -0.9]);
-    let error = |weights: Vec<f64>| solver.of(&m, &points, &Tensor::new([2, 2], weights)).unwrap_err();
+    let error = |weights: Vec<f64>| solver.solve(&m, &points, &Tensor::new([2, 2], weights)).unwrap_err();
     assert_eq!(error(vec![1.0, 1.0, 0.0, 0.0]), FrechetError::Empty { set: 1 });
     let negative = error(vec![1.0, 1.0, 1.0, -2.0]);
     assert_eq!(negative, FrechetError::Weight { set: 1, point: 1, weight: -2.0 });
@@ -237,11 +237,11 @@ fn errors() {
         "Fréchet mean: the weight -2 of point 1 in set 1 is not finite and at least 0"
     );
     assert!(matches!(error(vec![1.0, f64::NAN, 1.0, 1.0]), FrechetError::Weight { set: 0, point: 1, .. }));
-    let empty = solver.of(&m, &Tensor::<f64>::zeros([0, 2]), &Tensor::zeros([0]));
+    let empty = solver.solve(&m, &Tensor::<f64>::zeros([0, 2]), &Tensor::zeros([0]));
     assert_eq!(empty.unwrap_err(), FrechetError::Empty { set: 0 });
     let hasty = FrechetMean { iterations: 1, ..solver };
     let wide = Tensor::new([3, 2], vec![0.9, 0.1, -0.3, 0.8, 0.1, -0.95]);
-    let error = hasty.of(&m, &wide, &Tensor::new([3], vec![1.0, 2.0, 3.0])).unwrap_err();
+    let error = hasty.solve(&m, &wide, &Tensor::new([3], vec![1.0, 2.0, 3.0])).unwrap_err();
     assert!(
         matches!(error, FrechetError::NotConverged { iterations: 1, gradient, .. } if gradient > 0.0),
         "{error}"
@@ -251,5 +251,5 @@ fn errors() {
 #[test]
 #[should_panic(expected = "frechet_mean: points [4, 2] of weights [3]")]
 fn shapes_that_do_not_fit_are_named() {
-    let _ = FrechetMean::default().of(&Euclidean, &Tensor::<f64>::zeros([4, 2]), &Tensor::zeros([3]));
+    let _ = FrechetMean::default().solve(&Euclidean, &Tensor::<f64>::zeros([4, 2]), &Tensor::zeros([3]));
 }

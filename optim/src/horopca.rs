@@ -66,7 +66,7 @@ impl HoroPcaFit {
         HoroPcaError::unless_possible(self.components, dimension)?;
         let drawn = self.drawn(points);
         let weights = Tensor::from_fn([drawn.rows().len()], |_| 1.0);
-        let mean = Row::from(FrechetMean::default().of(&manifold, &drawn, &weights)?.data());
+        let mean = Row::from(FrechetMean::default().solve(&manifold, &drawn, &weights)?.data());
         let lorentz: Lorentz = manifold.counterpart();
         let frame = self.search(lorentz, &centred(&manifold, &mean, &drawn));
         let directions = Tensor::from_fn([self.components, dimension], |i| {

@@ -215,7 +215,9 @@ fn attention_of_few_batch_entries_is_split() {
             let params = [0.7, 0.2].map(|p| tape.variable(&Tensor::scalar(p)));
             let out = if stored {
                 let hidden = causal.then(|| tape.causal_mask(n, m));
-                Weights::Softmax.of(tape.pairs(Distance, [q, k], [x], [y], params).scores(), hidden).matmul(v)
+                Weights::Softmax
+                    .normalise(tape.pairs(Distance, [q, k], [x], [y], params).scores(), hidden)
+                    .matmul(v)
             } else {
                 tape.pairs(Distance, [q, k], [x], [y], params).attend(v, Weights::Softmax, causal)
             };

@@ -86,7 +86,7 @@ macro_rules! barycentre {
         assert!($m.contains(mean.data()).is_ok());
         let sums = Tensor::combine(&weights.reshape([1, 2]), &$m.barycentre_features(&points));
         assert!($m.contains($m.barycentre_from_sum(&sums).data()).is_ok());
-        assert_eq!(FrechetMean::default().of(&$m, &points, &weights).unwrap().shape(), mean.shape());
+        assert_eq!(FrechetMean::default().solve(&$m, &points, &weights).unwrap().shape(), mean.shape());
         let tape = Tape::new();
         let (points, weights) = (tape.variable(&points), tape.variable(&weights));
         let means =

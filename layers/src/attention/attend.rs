@@ -220,7 +220,7 @@ impl<'a, 't, T: Float> Attend<'a, 't, T> {
                 Some(scores.tape().causal_mask(shape.rows().width(), shape.width()))
             }
         };
-        self.weights.of(scores, hidden)
+        self.weights.normalise(scores, hidden)
     }
 
     /// Queries and keys, paired by the score.

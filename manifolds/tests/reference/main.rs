@@ -398,7 +398,7 @@ fn means<T: Float>(operation: &str, case: &Case) -> Vec<f64> {
         let mean = match operation {
             "barycentre" => m.barycentre(&points, &weights),
             "frechet" => FrechetMean::default()
-                .of(&m, &points, &weights)
+                .solve(&m, &points, &weights)
                 .unwrap_or_else(|e| panic!("{e} {m:?} {points:?} {weights:?}")),
             _ => panic!("{operation}"),
         };

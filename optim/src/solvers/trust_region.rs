@@ -31,7 +31,7 @@ const LARGEST: f64 = 8.0;
 ///     0.5 * x.dist(&points).square().mean()
 /// });
 /// let solution = trust_region(&mut problem, ball.origin(2), Stopping::default());
-/// let mean = FrechetMean::default().of(&ball, &points, &Tensor::new([4], vec![1.0; 4]))?; // [ambient]
+/// let mean = FrechetMean::default().solve(&ball, &points, &Tensor::new([4], vec![1.0; 4]))?; // [ambient]
 /// assert!(solution.converged() && ball.dist(&solution.point, &Row::from(mean.data())) < 1e-8);
 /// assert!(solution.log.len() < 10);
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -19,7 +19,7 @@ impl Weights {
     /// # Panics
     /// If the shapes do not fit.
     #[track_caller]
-    pub fn of<'t, T: Float>(self, scores: Var<'t, T>, hidden: Option<Var<'t, T>>) -> Var<'t, T> {
+    pub fn normalise<'t, T: Float>(self, scores: Var<'t, T>, hidden: Option<Var<'t, T>>) -> Var<'t, T> {
         // The lowest finite score has weight 0 in a softmax with other scores. Where all keys of a query are
         // hidden, the softmax of these scores is finite, and the second fill sets it to 0.
         let lowered = hidden.map_or(scores, |hidden| scores.masked_fill(hidden, -T::LARGEST));
@@ -128,7 +128,7 @@ impl<T: Float> Operation<T> for Attend<T> {
             tape.causal_mask(shape.rows().width(), shape.width())
         });
         let hidden = causal.or(hidden.copied());
-        let mut weights = self.weights.of(scores, hidden);
+        let mut weights = self.weights.normalise(scores, hidden);
         if let Some(dropout) = &self.dropout {
             weights = weights * tape.dropout_mask(weights.shape(), dropout);
         }
