@@ -100,8 +100,7 @@ mod tests {
         let number = |name: &str| graph.names.iter().position(|other| other == name).unwrap();
         fn check<M: Manifold>(m: &M, graph: &Graph, pairs: &[[usize; 2]], root: usize) {
             let mut rng = rng::stream(1, 2, 3);
-            let before: Tensor<f64> =
-                Embedding::uniform("x", m.clone(), 5, 3, 0.3, &mut rng).points.value().clone();
+            let before: Tensor<f64> = Embedding::uniform("x", *m, 5, 3, 0.3, &mut rng).points.value().clone();
             let mut after = before.clone();
             move_to_parents(graph, m, 3, &mut after);
             assert_eq!(after.row(root), before.row(root));
