@@ -14,9 +14,9 @@ use crate::algorithm::Algorithm;
 use crate::optimiser::{Count, Optimiser};
 use crate::state::State;
 
-/// Increase this when [`Content`] changes, or the text of a manifold in it. Since version 3 `PoincareBall`
-/// is a type of its own.
-const VERSION: u32 = 3;
+/// Increase this when [`Content`] changes, the text of a manifold in it, or what an application keeps as its
+/// progress. Since version 4 that of `poincare` has where the points start.
+const VERSION: u32 = 4;
 
 #[derive(Serialize, Deserialize)]
 struct Content<P> {

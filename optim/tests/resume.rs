@@ -294,7 +294,7 @@ fn damaged_and_hostile_checkpoints_are_refused_and_change_nothing() {
     for version in [1, 2] {
         cotangent_engine::files::checkpoint::save(&file, version, &(1_u64 << 50)).unwrap();
         let found = message();
-        let want = format!("checkpoint of version {version}, this program reads version 3");
+        let want = format!("checkpoint of version {version}, this program reads version 4");
         assert!(found.ends_with(&want), "{found}");
     }
     let mut other = Model::<f64>::new(5);

@@ -64,8 +64,8 @@ fn sample() -> Vec<&'static Formula> {
     draws::all().filter(is_new).collect()
 }
 
-/// All formulas for `f64` with one work-item per row; for the variants, [a few](sample). With one work-item
-/// per row only every second one: [another process](formulas::the_other_half) has the others.
+/// With one work-item per row every second formula, of all of them for `f64`, of [a few](sample) for `f32`:
+/// [another process](formulas::the_other_half) has the others. The variants have the few.
 fn formulas_of<T: Float>() -> Vec<&'static Formula> {
     if std::env::var_os(ITEMS).is_some() {
         return sample();

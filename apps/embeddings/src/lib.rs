@@ -3,6 +3,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`poincare`] | training of Poincaré embeddings |
+//! | [`initial_points`] | where the points start |
 //! | [`objective`] | what it minimises: the ranking loss, or the energies of cones |
 //! | [`place`] | points for new nodes, all others fixed |
 //! | [`new_nodes`] | nodes that an embedding does not know, and their edges |

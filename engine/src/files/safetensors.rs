@@ -26,8 +26,9 @@ use crate::tensor::Tensor;
 
 const METADATA: &str = "__metadata__";
 
-/// Metadata up to this many bytes are in the header.
-const LONGEST_IN_HEADER: usize = 16 << 20;
+/// A value of the metadata that takes up to this many bytes in the header is stored there. The format's limit
+/// is 100 million for the whole header.
+const LONGEST_IN_HEADER: usize = 90_000_000;
 
 /// What the crate `safetensors` writes as a tensor.
 enum Stored<'a, T: Float> {
@@ -65,11 +66,12 @@ impl<T: Float> View for Stored<'_, T> {
 }
 
 /// Writes named tensors with at most one entry of metadata, atomically. The same input gives the same bytes.
-/// (Several entries would be written in an order that differs from run to run.)
+/// (Several entries would be written in an order that differs from run to run.) A value too long for the header
+/// becomes a tensor of bytes with the name of its key.
 ///
 /// # Errors
-/// If the file cannot be written, a name is given twice, or a name is `__metadata__`, which the format
-/// reserves.
+/// If the file cannot be written, a name is given twice (the key of a long value counts), or a name is
+/// `__metadata__`, which the format reserves.
 pub fn write<T: Float>(
     path: &Path,
     tensors: &[(&str, &Tensor<T>)],
@@ -77,7 +79,8 @@ pub fn write<T: Float>(
 ) -> Result<(), FileError> {
     let mut views: Vec<_> = tensors.iter().map(|(name, tensor)| (*name, Stored::Tensor(tensor))).collect();
     let metadata = metadata.map(|(key, value)| {
-        let long = value.len() > LONGEST_IN_HEADER;
+        // As JSON, with its quotes and control characters escaped.
+        let long = serde_json::to_string(value).is_ok_and(|json| json.len() > LONGEST_IN_HEADER);
         views.extend(long.then_some((key, Stored::Text(value, [value.len()]))));
         HashMap::from([(key.to_owned(), if long { String::new() } else { value.to_owned() })])
     });
