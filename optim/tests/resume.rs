@@ -288,10 +288,10 @@ fn damaged_and_hostile_checkpoints_are_refused_and_change_nothing() {
         message();
     }
     // Files with a correct checksum: one with a name of 2⁵⁰ bytes, one with a point off its manifold.
-    cotangent_engine::files::checkpoint::save(&file, 3, &(1_u64 << 50)).unwrap();
+    cotangent_engine::files::checkpoint::save(&file, 4, &(1_u64 << 50)).unwrap();
     assert!(message().ends_with("LimitExceeded"));
     // A file of an earlier version.
-    for version in [1, 2] {
+    for version in [1, 2, 3] {
         cotangent_engine::files::checkpoint::save(&file, version, &(1_u64 << 50)).unwrap();
         let found = message();
         let want = format!("checkpoint of version {version}, this program reads version 4");
