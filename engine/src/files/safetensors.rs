@@ -66,8 +66,8 @@ impl<T: Float> View for Stored<'_, T> {
 }
 
 /// Writes named tensors with at most one entry of metadata, atomically. The same input gives the same bytes.
-/// (Several entries would be written in an order that differs from run to run.) A value too long for the header
-/// becomes a tensor of bytes with the name of its key.
+/// (Several entries would be written in an order that differs from run to run.) A value too long for the
+/// header becomes a tensor of bytes with the name of its key.
 ///
 /// # Errors
 /// If the file cannot be written, a name is given twice (the key of a long value counts), or a name is
