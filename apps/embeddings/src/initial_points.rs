@@ -5,7 +5,7 @@ use clap::ValueEnum;
 use cotangent::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::graph::{Graph, Neighbours};
+use crate::graph::Graph;
 use crate::poincare::Config;
 
 /// Where the points start. Records of versions that had no choice are read as [`Origin`](Start::Origin).
@@ -34,14 +34,14 @@ pub(crate) fn initial_points<T: Float>(graph: &Graph, config: &Config) -> Param<
     let mut points =
         Embedding::uniform("embedding", manifold, graph.names.len(), config.dim, RANGE, &mut rng).points;
     if config.start == Start::Parents {
-        move_to_parents(graph, &config.geometry.manifold(), config.dim, points.value_mut());
+        move_to_parents(graph, &manifold, config.dim, points.value_mut());
     }
     points
 }
 
 /// Carries each point's offset from the origin to its parent, parents first.
 fn move_to_parents<M: Manifold, T: Float>(graph: &Graph, manifold: &M, dim: usize, points: &mut Tensor<T>) {
-    let parents = parents(graph.names.len(), &graph.neighbours());
+    let parents = parents(graph);
     let origin = manifold.origin::<T>(dim);
     let (mut moved, mut path) = (vec![false; parents.len()], Vec::new());
     for node in 0..parents.len() {
@@ -65,14 +65,20 @@ fn move_to_parents<M: Manifold, T: Float>(graph: &Graph, manifold: &M, dim: usiz
     }
 }
 
-/// The parent of each node u: among the v of its pairs (u, v), the one in the fewest pairs (w, v), the first
-/// of several.
-fn parents(nodes: usize, above: &Neighbours) -> Vec<Option<u32>> {
-    let mut below = vec![0_u32; nodes];
-    for u in 0..nodes as u32 {
-        above.of(u).iter().for_each(|&v| below[v as usize] += 1);
+/// The parent of each node u: among the v of its pairs (u, v), the one in the fewest pairs (w, v). Of several
+/// it is the one with the lowest number.
+fn parents(graph: &Graph) -> Vec<Option<u32>> {
+    let mut below = vec![0_u32; graph.names.len()];
+    graph.pairs.iter().for_each(|&(_, v)| below[v as usize] += 1);
+    let mut parents: Vec<Option<u32>> = vec![None; below.len()];
+    let order = |v: u32| (below[v as usize], v);
+    for &(u, v) in &graph.pairs {
+        let parent = &mut parents[u as usize];
+        if parent.is_none_or(|parent| order(v) < order(parent)) {
+            *parent = Some(v);
+        }
     }
-    (0..nodes as u32).map(|u| above.of(u).iter().copied().min_by_key(|&v| below[v as usize])).collect()
+    parents
 }
 
 #[cfg(test)]
@@ -138,7 +144,7 @@ mod tests {
             let moved: Vec<usize> = (0..3).filter(|&i| after.row(i) != before.row(i)).collect();
             assert_eq!(moved.len(), 2, "{after}");
             for node in moved {
-                let parent = parents(3, &graph.neighbours())[node].unwrap() as usize;
+                let parent = parents(&graph)[node].unwrap() as usize;
                 for c in 0..2 {
                     let offset = after.row(node)[c] - after.row(parent)[c];
                     assert!((offset - before.row(node)[c]).abs() < 1e-15, "{node}: {after}");
