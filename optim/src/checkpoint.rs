@@ -14,8 +14,8 @@ use crate::algorithm::Algorithm;
 use crate::optimiser::{Count, Optimiser};
 use crate::state::State;
 
-/// Increase this when [`Content`] changes, the text of a manifold in it, or what an application keeps as its
-/// progress. Since version 4 that of `poincare` has where the points start.
+/// Increase this when [`Content`] changes, the text of a manifold in it, or what an application of this
+/// workspace keeps as its progress. Since version 4 that of `poincare` says where the points started.
 const VERSION: u32 = 4;
 
 #[derive(Serialize, Deserialize)]
