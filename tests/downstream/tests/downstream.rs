@@ -149,7 +149,7 @@ fn the_transformer_takes_a_score_of_ones_own() {
     let run = |score: &str| {
         let options = "--layers 1 --width 16 --heads 2 --hidden 16 --vocabulary 300 --epochs 2 \
             --batch-tokens 128 --beam 1";
-        let mut command = Command::new(env!("CARGO_BIN_EXE_transformer"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gaussian_transformer"));
         command.args(["train", "--attention", score, "--path"]).arg(directory.path());
         command.arg("--out").arg(path("out")).args(options.split_whitespace()).output().unwrap()
     };
