@@ -205,6 +205,12 @@ pub trait Manifold: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
         self.exp(x, v)
     }
 
+    /// The point itself; or, if it is so far out that coordinates of its type cannot hold a gradient, the
+    /// outermost point in its direction where they can. Steps of optimisers end here.
+    fn bounded<R: Rows>(&self, x: &R) -> R {
+        x.clone()
+    }
+
     /// The point at time `t` on the geodesic from `x` (t = 0) to `y` (t = 1).
     fn geodesic<R: Rows>(&self, x: &R, y: &R, t: &R::Scalar) -> R {
         let velocity = self.log(x, y);
@@ -226,10 +232,11 @@ pub trait Manifold: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
         momentum::descended(self, points, gradients, width, rate)
     }
 
-    /// One step of Riemannian gradient descent: `exp(x, −rate · egrad_to_rgrad(x, g))`.
+    /// One step of Riemannian gradient descent: `exp(x, −rate · egrad_to_rgrad(x, g))`,
+    /// [`bounded`](Self::bounded).
     fn descend<R: Rows>(&self, x: &R, g: &R, rate: &R::Scalar) -> R {
         let gradient = self.egrad_to_rgrad(x, g);
-        self.exp(x, &R::vector(Descent, [&gradient], [rate]))
+        self.bounded(&self.exp(x, &R::vector(Descent, [&gradient], [rate])))
     }
 
     /// [`descend`](Self::descend) on a tape, for steps on a device: points and gradients are

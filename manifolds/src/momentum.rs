@@ -3,7 +3,7 @@
 //! ```text
 //! r  = egrad_to_rgrad(x, g)          the Riemannian gradient
 //! m  ← keep · m + take · r           the momentum, tangent at x
-//! x' = exp_x(−length · m)            the step, its length from ‖r‖² and kept second moments
+//! x' = exp_x(−length · m), bounded   the step, its length from ‖r‖² and kept second moments
 //! m  ← P_{x→x'} m                    the momentum, carried along
 //! ```
 //!
@@ -100,6 +100,7 @@ fn stepped<'t, M: Manifold, T: Float>(
         velocity = velocity + manifold.log(&x, &origin) * motion.decay;
     }
     let moved = if motion.retraction { manifold.retract(&x, &velocity) } else { manifold.exp(&x, &velocity) };
+    let moved = manifold.bounded(&moved);
     [moved, manifold.transport(&x, &moved, &momentum)]
 }
 

@@ -162,6 +162,9 @@ impl<A: Manifold, B: Manifold> Manifold for Product<A, B> {
     fn descend<R: Rows>(&self, x: &R, g: &R, rate: &R::Scalar) -> R {
         self.rows([x, g], |m, [x, g]| m.descend(&x, &g, rate), |m, [x, g]| m.descend(&x, &g, rate))
     }
+    fn bounded<R: Rows>(&self, x: &R) -> R {
+        factorwise!(self.rows, bounded(x))
+    }
     /// The error is that of the first factor whose part is off, and has that factor's name.
     fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
         OffManifold::unless_finite(Self::NAME, x, self.split() + 1)?;

@@ -182,6 +182,9 @@ impl Manifold for ProductSpace {
     fn descend<R: Rows>(&self, x: &R, g: &R, rate: &R::Scalar) -> R {
         self.row([x, g], |m, [x, g]| m.descend(x, g, rate))
     }
+    fn bounded<R: Rows>(&self, x: &R) -> R {
+        self.row([x], |m, [x]| m.bounded(x))
+    }
     /// The error is that of the first factor whose part is off, and has that factor's name.
     fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
         if self.count > 0 {

@@ -126,6 +126,9 @@ impl Manifold for SpaceForm {
     fn descend<R: Rows>(&self, x: &R, g: &R, rate: &R::Scalar) -> R {
         with_model!(self, m => m.descend(x, g, rate))
     }
+    fn bounded<R: Rows>(&self, x: &R) -> R {
+        with_model!(self, m => m.bounded(x))
+    }
     fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
         with_model!(self, m => m.contains(x))
     }

@@ -19,6 +19,8 @@ pub enum Domain {
     Ball,
     /// The upper sheet of ⟨x, x⟩_L = 1/κ, κ < 0, time coordinate first.
     Hyperboloid,
+    /// Its points up to [`bounded_time`].
+    BoundedHyperboloid,
     /// Finite rows whose last coordinate is positive: the upper half-space.
     HalfSpace,
     /// The sphere ⟨x, x⟩ = 1/κ, κ > 0.
@@ -36,7 +38,8 @@ impl Domain {
         match self {
             Domain::Free => {}
             Domain::Ball => settle_ball(row, kappa),
-            Domain::Hyperboloid => settle_hyperboloid(row, kappa),
+            Domain::Hyperboloid => settle_hyperboloid(row, kappa, largest_time::<T>()),
+            Domain::BoundedHyperboloid => settle_hyperboloid(row, kappa, bounded_time::<T>(kappa)),
             Domain::HalfSpace => settle_half_space(row),
             Domain::Sphere => settle_sphere(row, kappa),
         }
@@ -117,11 +120,18 @@ pub fn largest_time<T: Storage>() -> f64 {
     T::LARGEST.sqrt().min(1e75) / 4.0
 }
 
+/// Largest time coordinate at which coordinates of type `T` can hold a gradient, for curvature κ. In
+/// coordinates the part of a gradient along the radius is 1/(√-κ x₀) times as long as the rest. Up to this
+/// time the rounding of the rest is at most an eighth of that part; at eight times this time it is as large.
+pub fn bounded_time<T: Storage>(kappa: f64) -> f64 {
+    0.25 / T::EPSILON / (-kappa).sqrt()
+}
+
 #[inline(always)]
-fn settle_hyperboloid<T: Storage>(row: &mut [T], kappa: f64) {
+fn settle_hyperboloid<T: Storage>(row: &mut [T], kappa: f64, largest: f64) {
     let mut time = time_of(row, kappa);
-    if time > largest_time::<T>() {
-        pull_back(row);
+    if time > largest {
+        pull_back(row, largest);
         time = time_of(row, kappa);
     }
     row[0] = T::nearest(time);
@@ -142,13 +152,13 @@ fn time_of<T: Storage>(row: &[T], kappa: f64) -> f64 {
     (square - 1.0 / kappa).sqrt()
 }
 
-/// Scales the space coordinates to just below the outermost valid radius.
+/// Scales the space coordinates to just below the largest time coordinate.
 #[cold]
 #[inline(never)]
-fn pull_back<T: Storage>(row: &mut [T]) {
+fn pull_back<T: Storage>(row: &mut [T], largest: f64) {
     let direction = direction(&row[1..]);
     let norm = direction.iter().map(|x| x * x).sum::<f64>().sqrt();
-    let radius = 0.999 * largest_time::<T>();
+    let radius = 0.999 * largest;
     for (x, u) in row[1..].iter_mut().zip(&direction) {
         *x = T::nearest(u * (radius / norm));
     }

@@ -9,7 +9,7 @@ use super::fold::{Broadcasted, SUM, WIDE_SUM};
 use super::form::{Array, Forward, OnDevice, Reverse};
 use super::team::Team;
 use crate::formula::cotangents::{BODY, END};
-use crate::formula::domain::{Domain, largest_time, least_height};
+use crate::formula::domain::{Domain, bounded_time, largest_time, least_height};
 use crate::formula::plan::RowPlan;
 use crate::formula::row::{Invariant, Metric, Vector};
 use crate::kernels::gram::shares::{Shares, Surveyed};
@@ -385,12 +385,16 @@ impl RowPlan {
         let take = self.inputs(params, forward).into_iter().enumerate();
         let take = take.map(|(at, input)| format!("in[{input}] = (numbers)[{at} * ROWS]"));
         define("TAKE(in, numbers)", take.collect::<Vec<_>>().join("; "));
-        define("LARGEST_TIME", format!("{:e}", largest_time::<T>()));
+        let largest_time = match self.domain {
+            Domain::BoundedHyperboloid => format!("({:e} / sqrt(-rounded(kappa)))", bounded_time::<T>(-1.0)),
+            _ => format!("{:e}", largest_time::<T>()),
+        };
+        define("LARGEST_TIME", largest_time);
         define("LARGEST", format!("{:e}", T::LARGEST));
         define("LEAST_HEIGHT", format!("{:e}", least_height::<T>()));
         let settle = match self.domain {
             Domain::Free | Domain::Ball => "",
-            Domain::Hyperboloid => "settle_hyperboloid",
+            Domain::Hyperboloid | Domain::BoundedHyperboloid => "settle_hyperboloid",
             Domain::HalfSpace => "settle_half_space",
             Domain::Sphere => "settle_sphere",
         };

@@ -254,6 +254,13 @@ pub mod formulas {
         }
     }
 
+    row_formula! {
+        /// The point itself, or the one at [`bounded_time`](cotangent_engine::domain::bounded_time) in its
+        /// direction if it is farther out.
+        pub Bounded = "lorentz.bounded": vector [Input(0)], metric Space, domain BoundedHyperboloid;
+        _kappa = Param(0) => [S::one()]
+    }
+
     /// The component along x of y as seen from x, `√c (x₀ ⟨x, y⟩/‖x‖ − ‖x‖ y₀)`: the
     /// image of the component `along` under the boost that takes x to the origin. `ahead` is the component of
     /// y − x; `across` is the square of y's part orthogonal to x.
@@ -356,6 +363,7 @@ pub mod formulas {
         Formula::row(Inner, Hyperboloid(1), &[KAPPA]),
         Formula::row(Norm, Hyperboloid(1), &[KAPPA]),
         Formula::row(Project, Free, &[KAPPA]),
+        Formula::row(Bounded, Hyperboloid(1), &[KAPPA]),
         Formula::row(Gyroplane, Hyperboloid(2), &[KAPPA]),
         Formula::row(Busemann, Hyperboloid(1), &[KAPPA]),
     ];
@@ -412,6 +420,10 @@ impl Manifold for Lorentz {
     }
     fn project<R: Rows>(&self, x: &R) -> R {
         R::vector(formulas::Project, [x], [&x.constant(self.kappa)])
+    }
+    /// Farther out, steps in coordinates are mostly rounding and lead farther out still.
+    fn bounded<R: Rows>(&self, x: &R) -> R {
+        R::vector(formulas::Bounded, [x], [&x.constant(self.kappa)])
     }
     fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
         OffManifold::unless_finite(Self::NAME, x, 2)?;

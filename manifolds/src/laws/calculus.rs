@@ -29,12 +29,12 @@ law! {
         let error = length(&difference(&tangent, &gradient));
         judge.number("grad f is tangent", error, bound * (length(&gradient) + length(&g)));
         let rate = 0.25;
-        let step = c.m.exp(&c.x, &scaled(&gradient, -rate));
+        let step = c.m.bounded(&c.m.exp(&c.x, &scaled(&gradient, -rate)));
         let moved = c.m.norm(&c.x, &gradient) * rate;
         if moved < c.m.radius::<T>() {
             let bound = 16.0 * c.u * c.spread(moved, [&c.x, &step]);
             let error = c.m.dist(&c.m.descend(&c.x, &g, &rate), &step);
-            judge.length("descend = exp(-rate grad)", error, bound);
+            judge.length("descend = exp(-rate grad), bounded", error, bound);
         }
     }
 }

@@ -1,9 +1,11 @@
 //! Known values of the Klein model, the half-space, the sphere and products, and what they refuse. Their
 //! laws are in `tests/laws`.
 
+use cotangent_engine::domain::bounded_time;
 use cotangent_engine::{Float, Row, Rows, Tensor, check};
 use cotangent_manifolds::{
-    Euclidean, HalfSpace, Klein, Manifold, PoincareBall, Product, ProjectedSphere, Sphere, Stereographic,
+    Euclidean, HalfSpace, Klein, Lorentz, Manifold, PoincareBall, Product, ProductSpace, ProjectedSphere,
+    Sphere, Stereographic,
 };
 
 fn difference<T: Float>(x: &Row<T>, y: &Row<T>) -> Row<T> {
@@ -225,5 +227,35 @@ fn the_gradient_of_projection_to_the_sphere_is_tangent() {
             let worst = check::gradients(&[x], |x| crate::weighted(m.project(&x[0])));
             assert!(worst.relative < 1e-9, "{kappa} {by}: {worst:?}");
         }
+    }
+}
+
+/// Points of the hyperboloid are left alone up to the largest time at which coordinates can hold a gradient,
+/// and pulled back to it from beyond. Points of products are, factor by factor.
+#[test]
+fn points_of_the_hyperboloid_are_bounded() {
+    fn check<T: Float>(kappa: f64) {
+        let (m, largest) = (Lorentz::new(kappa), bounded_time::<T>(kappa));
+        let at = |time: f64| m.project(&Row::from([0.0, 0.6 * time, -0.8 * time].map(T::nearest)));
+        for time in [0.0, 1.0, 0.99 * largest] {
+            assert_eq!(m.bounded(&at(time)), at(time));
+        }
+        for times in [1.01, 8.0, 1e6] {
+            let x = m.bounded(&at(times * largest));
+            m.contains(&x).unwrap();
+            assert!((0.998 * largest..largest).contains(&x[0].to_f64()), "{x:?}");
+            assert!((x[1].to_f64() / x[2].to_f64() + 0.75).abs() < 4.0 * T::EPSILON, "{x:?}");
+        }
+        let far = at(8.0 * largest);
+        let pair = Row::concat(&far, &far);
+        let flat = Product::new(m, 2, Euclidean).bounded(&pair);
+        assert_eq!((flat.columns(0..3), flat.columns(3..6)), (m.bounded(&far), far.clone()));
+        let space = ProductSpace::new(&[(Euclidean.into(), 3)], m.into()).bounded(&pair);
+        assert_eq!((space.columns(0..3), space.columns(3..6)), (far.clone(), m.bounded(&far)));
+        assert!(m.bounded(&Row::from([1.0, f64::NAN, 0.0].map(T::nearest)))[1].to_f64().is_nan());
+    }
+    for kappa in [-1.0, -0.04, -9.0] {
+        check::<f32>(kappa);
+        check::<f64>(kappa);
     }
 }

@@ -62,6 +62,18 @@ fn each_space_and_loss_is_deterministic_and_resumes() {
     }
 }
 
+/// At a rate so high that points leave the range in which `f32` holds gradients on the hyperboloid, they
+/// come back.
+#[test]
+fn points_of_the_hyperboloid_do_not_run_away() {
+    let d = Dir::new();
+    let (edges, out) = (tree(&d), d.path("out"));
+    let far = ["--model", "lorentz", "--dim", "2", "--precision", "f32", "--lr", "3", "--epochs", "200"];
+    train(&edges, &out, &far);
+    let metrics: Metrics = crate::common::metrics(&out);
+    assert!(metrics.loss[199] < metrics.loss[0] && metrics.map > 0.5, "{metrics:?}");
+}
+
 #[test]
 fn a_run_is_resumed_with_its_own_loss() {
     let d = Dir::new();

@@ -221,7 +221,7 @@ fn settle<T: Storage, S: Block>(
     let margins = match domain {
         Domain::Free => return,
         Domain::Ball => Compensated::totals::<T, ROWS>(squares).margin(kappa),
-        Domain::Hyperboloid | Domain::HalfSpace | Domain::Sphere => Number::splat(0.0),
+        _ => Number::splat(0.0),
     };
     for l in 0..rows {
         // In a ball, only rows that rounding has moved outside.

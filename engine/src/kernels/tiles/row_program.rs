@@ -115,7 +115,7 @@ fn round<T: Storage, S: Block>(domain: Domain, kappa: f64, rows: &mut Tiles, off
             Domain::Free => {}
             // Only rows that rounding has moved outside, or that are not finite.
             Domain::Ball => inside = square.margin(kappa),
-            Domain::Hyperboloid | Domain::HalfSpace | Domain::Sphere => inside = zero,
+            _ => inside = zero,
         }
         let mut lanes = [0.0; LANES];
         inside.store(&mut lanes);
