@@ -1,11 +1,16 @@
-//! Operations on gradients before a step: their norm, clipping, sums of several passes.
+//! Operations on gradients before a step: their norm, clipping, sums of several passes. And what happens to points
+//! whose coordinates cannot hold a gradient.
 
 mod common;
 
 use common::*;
-use cotangent_engine::{Device, Float, Tape, Tensor, rng};
+use cotangent_engine::domain::bounded_time;
+use cotangent_engine::{Device, Float, Row, Tape, Tensor, rng};
 use cotangent_manifolds::{Euclidean, Lorentz, Manifold, Module, Param, PoincareBall};
-use cotangent_optim::{Accumulated, DataParallel, GradientSource, OptimError, RiemannianSgd, clip};
+use cotangent_optim::{
+    Accumulated, Algorithm, DataParallel, GradientSource, OptimError, Optimiser, RiemannianAdam,
+    RiemannianSgd, clip,
+};
 
 /// The gradient of half the squared distance has the distance as its norm. If it is clipped to a length,
 /// a step of rate 1 moves all rows together by that length.
@@ -218,4 +223,35 @@ fn a_part_that_diverges_stops_the_step() {
     let outcome = DataParallel::new(Device::cpu())
         .step(&mut x, &mut sgd, &factors, |x, tape, &factor| (*x.on(tape).coordinates() * factor).sum());
     assert!(outcome.unwrap_err().to_string().contains("\"x\""));
+}
+
+/// Each step drives points of the hyperboloid outward, and each optimiser leaves them where coordinates can
+/// hold a gradient.
+#[test]
+fn steps_on_the_hyperboloid_are_bounded() {
+    fn run<A: Algorithm, T: Float>(mut optimiser: Optimiser<A, T>) {
+        let (m, largest) = (Lorentz::new(-1.0), bounded_time::<T>(-1.0));
+        let near = m.project(&Row::from([0.0, 0.6, 0.8].map(T::nearest)));
+        let start = m.project(&Row::from([0.0, 0.6 * 0.9 * largest, 0.8 * 0.9 * largest].map(T::nearest)));
+        let table =
+            |rows: [&Row<T>; 2]| Tensor::new([2, 3], rows.iter().flat_map(|row| row.to_vec()).collect());
+        let mut x = Param::new("x", m, table([&start, &near]));
+        for _ in 0..5 {
+            let tape = Tape::new();
+            let away = -pull(&x.on(&tape), &table([&near, &start]));
+            optimiser.step(&mut x, &tape.backward(away)).unwrap();
+        }
+        for row in x.value().rows() {
+            m.contains(row).unwrap();
+        }
+        let time = x.value().row(0)[0].to_f64();
+        assert!((0.99 * largest..largest).contains(&time), "{time:e}, bound {largest:e}");
+    }
+    fn check<T: Float>() {
+        run::<_, T>(RiemannianSgd::new(0.1).unwrap());
+        run::<_, T>(RiemannianSgd::new(0.1).unwrap().nesterov(0.9).unwrap());
+        run::<_, T>(RiemannianAdam::new(0.1).unwrap());
+    }
+    check::<f32>();
+    check::<f64>();
 }
