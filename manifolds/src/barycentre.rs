@@ -42,7 +42,8 @@ use crate::sphere::Sphere;
 
 /// A manifold with a weighted barycentre in closed form.
 ///
-/// Weights are not negative. A set whose weights are all 0 has the origin as its barycentre. On a sphere the
+/// Weights are not negative. A set whose weights are all 0 has the origin as its barycentre; so has a weighted sum of
+/// features whose weights sum to less than about 1e-30. On a sphere the
 /// barycentre of a set is not defined if the points balance (antipodal points of equal weights).
 ///
 /// ```
@@ -126,7 +127,7 @@ impl Barycentre for Lorentz {
         points.clone()
     }
     fn barycentre_from_sum<R: Rows>(&self, sum: &R) -> R {
-        normalised(self, sum, &R::scalar(formulas::MinkowskiSquare, [sum], []))
+        R::vector(formulas::OntoHyperboloid, [sum], [&sum.constant(self.kappa())])
     }
 }
 
@@ -190,14 +191,8 @@ impl Barycentre for Sphere {
         points.clone()
     }
     fn barycentre_from_sum<R: Rows>(&self, sum: &R) -> R {
-        normalised(self, sum, &R::scalar(euclidean::formulas::Inner, [sum, sum], []))
+        R::vector(formulas::OntoSphere, [sum], [&sum.constant(self.kappa())])
     }
-}
-
-/// A row of the surrounding space scaled to a point, given its square there: `x/√(κ⟨x, x⟩)`.
-fn normalised<M: ConstantCurvature, R: Rows>(manifold: &M, x: &R, square: &R::Scalar) -> R {
-    let scale = R::map(formulas::InverseRoot, [&R::map(Mul, [square, &x.constant(manifold.kappa())])]);
-    manifold.project(&R::vector(Scale, [x], [&scale]))
 }
 
 /// Factor by factor; features lie side by side.
@@ -255,17 +250,37 @@ pub fn from_sum<R: Rows>(sum: &R, kappa: &R::Scalar) -> R {
 pub mod formulas {
     use cotangent_engine::registry::{
         Formula, Range,
-        Sample::{Ball, Free, HalfSpace},
+        Sample::{Ball, Free, HalfSpace, Hyperboloid},
     };
     use cotangent_engine::scalar::chosen;
     use cotangent_engine::{Scalar, row_formula};
 
     use super::MapFormula;
 
+    /// A sum of this size or less has weights so small that in `f32` a gradient with respect to them could
+    /// overflow. It counts as a sum of no weights.
+    const LEAST: f64 = 1e-30;
+
+    /// `1/√q`; 1 where q is not positive.
+    #[inline(always)]
+    fn inverse_root<S: Scalar>(q: S) -> S {
+        chosen(q, q, S::select(S::zero().lt(q), q, S::one()).sqrt().recip())
+    }
+
     row_formula! {
-        /// `⟨x, x⟩_L` of any row.
-        pub MinkowskiSquare = "barycentre.minkowski_square": number [Input(0)], metric Minkowski;
-        xx = Dot(0, 0) => xx
+        /// `x/√(κ⟨x, x⟩_L)`, the multiple of x on the hyperboloid. Where x is no point's multiple, by
+        /// rounding, its space coordinates are kept. A sum of no weights becomes the origin.
+        pub OntoHyperboloid = "barycentre.onto_hyperboloid": vector [Input(0)], metric Minkowski,
+            domain Hyperboloid;
+        time = First(0), xx = Dot(0, 0), kappa = Param(0) => {
+            [S::select(time.lt(S::constant(LEAST)), S::zero(), inverse_root(kappa * xx))]
+        }
+    }
+
+    row_formula! {
+        /// `x/√(κ⟨x, x⟩)`, the multiple of x on the sphere. 0 is kept.
+        pub OntoSphere = "barycentre.onto_sphere": vector [Input(0)], domain Sphere;
+        xx = Dot(0, 0), kappa = Param(0) => [inverse_root(kappa * xx)]
     }
 
     row_formula! {
@@ -287,12 +302,14 @@ pub mod formulas {
     }
 
     row_formula! {
-        /// `(s/(t + ρ), 0)` from a weighted sum (s, t) of features, `ρ² = t² + κ‖s‖²`.
+        /// `(s/(t + ρ), 0)` from a weighted sum (s, t) of features, `ρ² = t² + κ‖s‖²`. A sum of no
+        /// weights becomes the origin.
         pub FromSum = "barycentre.from_sum": vector [Input(0), Height], metric Horizontal;
         ss = Dot(0, 0), t = Last(0), kappa = Param(0) => {
             let curved = kappa * ss;
             let rho = (t.square() + curved).max(S::zero()).sqrt();
-            [lower(t, rho, curved), S::zero()]
+            let none = (t.square() + curved.abs()).lt(S::constant(LEAST * LEAST));
+            [S::select(none, S::zero(), lower(t, rho, curved)), S::zero()]
         }
     }
 
@@ -398,25 +415,13 @@ pub mod formulas {
         }
     }
 
-    /// `1/√q`; 1 where q is not positive.
-    #[derive(Clone, Copy, Debug)]
-    pub struct InverseRoot;
-
-    impl MapFormula<1> for InverseRoot {
-        const NAME: &'static str = "barycentre.inverse_root";
-        cotangent_engine::compiled_here!(map);
-        #[inline(always)]
-        fn eval<S: Scalar>([q]: [S; 1]) -> S {
-            chosen(q, q, S::select(S::zero().lt(q), q, S::one()).sqrt().recip())
-        }
-    }
-
     const KAPPA: Range = Range(-1.5, 0.8);
     const NEGATIVE: Range = Range(-1.5, -0.5);
 
     /// All formulas of barycentres, for the test that compares their evaluations.
     pub const ALL: &[Formula] = &[
-        Formula::row(MinkowskiSquare, Free, &[]),
+        Formula::row(OntoHyperboloid, Hyperboloid(1), &[NEGATIVE]),
+        Formula::row(OntoSphere, Free, &[Range(0.5, 1.5)]),
         Formula::row(Features, Ball, &[KAPPA]),
         // For κ < 0 the sum would have to be timelike.
         Formula::row(FromSum, HalfSpace, &[Range(0.1, 0.8)]),
@@ -429,6 +434,5 @@ pub mod formulas {
         Formula::map(RootMeanSquare, &[Range(0.1, 3.0), Range(1.0, 3.0)]),
         Formula::map(SquaredChord, &[Range(0.1, 3.0), NEGATIVE]),
         Formula::map(InverseNorm, &[Range(0.1, 3.0), Range(0.1, 3.0), NEGATIVE]),
-        Formula::map(InverseRoot, &[Range(0.3, 3.0)]),
     ];
 }

@@ -280,6 +280,37 @@ fn gradients_of_aggregated_values_agree() {
     }
 }
 
+/// A barycentre depends on the weights' shares alone. Logistic weights of far keys are tiny, in proportion to those
+/// of softmax; results and gradients are then the same. Weights that vanish are no weights.
+#[test]
+fn tiny_weights_have_the_shares_of_softmax() {
+    let run = |values: PointMap, weights: Weights, c: f32| {
+        let tape = Tape::<f32>::new();
+        let [q, k, v] = inputs(33).map(|x| tape.variable(&x.cast()));
+        let attend = Attend::new(&PolarDistance).weights(weights).offset(tape.scalar(c));
+        let y = attend.aggregation(Aggregation::Barycentre).values(values).causal().forward(q, k, v);
+        let weights = tape.constant(&uniform(&[v.width()], 1.0, &mut rng::stream(34, 3, 0)).cast());
+        let gradients = tape.backward((y * weights).sum());
+        let slopes = [q, k, v].map(|x| gradients.wrt(x).data().to_vec()).concat();
+        (y.to_tensor().data().to_vec(), slopes)
+    };
+    let close = |a: &[f32], b: &[f32], bound: f32| {
+        a.len() == b.len() && a.iter().zip(b).all(|(a, b)| (a - b).abs() <= bound)
+    };
+    for values in PointMap::OF_VALUES {
+        let (y, slopes) = run(values, Weights::Softmax, 0.0);
+        for c in [30.0, 50.0, 60.0] {
+            let (tiny_y, tiny_slopes) = run(values, Weights::Sigmoid, c);
+            assert!(close(&tiny_y, &y, 1e-4), "{values:?}, {c}: {tiny_y:?} {y:?}");
+            assert!(close(&tiny_slopes, &slopes, 1e-3), "{values:?}, {c}: {tiny_slopes:?} {slopes:?}");
+        }
+        for c in [80.0, 95.0, 200.0] {
+            let (none, slopes) = run(values, Weights::Sigmoid, c);
+            assert!(none.iter().chain(&slopes).all(|&x| x == 0.0), "{values:?}, {c}: {none:?} {slopes:?}");
+        }
+    }
+}
+
 #[test]
 #[should_panic(expected = "score dot: no map Exp")]
 fn dot_products_have_no_map() {
