@@ -284,12 +284,12 @@ fn gradients_of_aggregated_values_agree() {
 /// of softmax; results and gradients are then the same. Weights that vanish are no weights.
 #[test]
 fn tiny_weights_have_the_shares_of_softmax() {
-    let run = |values: PointMap, weights: Weights, c: f32| {
+    let run = |values: PointMap, weights: Weights, c: f64| {
         let tape = Tape::<f32>::new();
         let [q, k, v] = inputs(33).map(|x| tape.variable(&x.cast()));
         let attend = Attend::new(&PolarDistance).weights(weights).offset(tape.scalar(c));
         let y = attend.aggregation(Aggregation::Barycentre).values(values).causal().forward(q, k, v);
-        let weights = tape.constant(&uniform(&[v.width()], 1.0, &mut rng::stream(34, 3, 0)).cast());
+        let weights = tape.constant(&uniform(&[v.shape().width()], 1.0, &mut rng::stream(34, 3, 0)).cast());
         let gradients = tape.backward((y * weights).sum());
         let slopes = [q, k, v].map(|x| gradients.wrt(x).data().to_vec()).concat();
         (y.to_tensor().data().to_vec(), slopes)
