@@ -19,8 +19,8 @@ pub enum Size {
     /// 6 layers in encoder and decoder each, width 512, 8 heads, 2048 hidden units: the base model of Vaswani
     /// et al. 2017.
     Base,
-    /// 6 layers in encoder and decoder each, width 512, 4 heads, 1024 hidden units: the model of Tseng et al.
-    /// 2023 for translation, fairseq's transformer_iwslt_de_en.
+    /// 6 layers in encoder and decoder each, width 512, 4 heads, 1024 hidden units: the sizes of Tseng et al.
+    /// 2023 for translation, fairseq's transformer_iwslt_de_en. That model has `--norm post`, too.
     Iwslt,
 }
 
@@ -217,7 +217,8 @@ impl Config {
 
 #[cfg(test)]
 impl Config {
-    /// A model of a named size with the default options of the command line.
+    /// A model of a named size, with normalisation after each sum and dropout of weights; otherwise the default
+    /// options of the command line.
     pub(super) fn of_size(size: Size, layers: usize, key_dim: Option<usize>) -> Self {
         let [_, width, heads, hidden] = size.numbers();
         Config {

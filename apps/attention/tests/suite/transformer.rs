@@ -129,6 +129,27 @@ fn every_attention_trains() {
     }
 }
 
+/// `--reverse` swaps the languages of all three files.
+#[test]
+fn languages_can_be_swapped() {
+    let d = Dir::new();
+    let (path, swapped) = (numbers(&d), d.path("swapped"));
+    std::fs::create_dir_all(&swapped).unwrap();
+    for name in ["train.tsv", "val.tsv", "test.tsv"] {
+        let text = std::fs::read_to_string(Path::new(&path).join(name)).unwrap();
+        let lines = text.lines().map(|line| line.split_once('\t').unwrap());
+        let text: String = lines.map(|(source, target)| format!("{target}\t{source}\n")).collect();
+        std::fs::write(Path::new(&swapped).join(name), text).unwrap();
+    }
+    let options = "--epochs 1 --sentences 240";
+    let (_, reversed, out) = run(&d, &path, "reversed", &format!("{options} --reverse"));
+    let (_, metrics, other) = run(&d, &swapped, "forward", options);
+    assert_eq!((&reversed.epochs, reversed.test.score), (&metrics.epochs, metrics.test.score));
+    assert!(bytes(&out, "model.safetensors") == bytes(&other, "model.safetensors"));
+    let (_, _, forward) = run(&d, &path, "not-reversed", options);
+    assert!(bytes(&out, "model.safetensors") != bytes(&forward, "model.safetensors"));
+}
+
 /// Queries and keys of fewer dimensions: a head of 16 becomes 4, in three attentions of 32 units and two
 /// heads.
 #[test]

@@ -21,6 +21,8 @@ use serde::{Deserialize, Serialize};
 use crate::sentence_pairs::{Pair, SentencePairs};
 
 mod model;
+#[cfg(test)]
+mod tests;
 
 use model::{Model, classify, learned_kappa, side_by_side};
 
@@ -117,7 +119,8 @@ pub enum Protocol {
     Adam,
     /// As in the authors' own program: Adam for Euclidean parameters; for points Riemannian SGD, at 10 times
     /// that rate, and words at 100 times. Each parameter's gradient is clipped by itself. Words start near
-    /// the origin, matrices by Glorot's rule. SNLI is validated on all pairs of dev_2class.
+    /// the origin, each matrix and each class's normal by Glorot's rule. SNLI is validated on all pairs of
+    /// dev_2class.
     Released,
 }
 
@@ -326,7 +329,7 @@ impl Run<'_> {
             Encoder::Rnn => {
                 let cell = |m, rng: &mut _| {
                     let mut rnn = Rnn { activation, ..Rnn::new(m, dim, dim, rng) };
-                    protocol.start(&mut rnn.hidden, rng);
+                    protocol.start(&mut rnn.hidden, dim, rng);
                     rnn
                 };
                 self.train(Model::new(body, head, cell, self.config, sizes))
@@ -334,8 +337,8 @@ impl Run<'_> {
             Encoder::Gru => {
                 let cell = |m, rng: &mut _| {
                     let mut gru = Gru { activation, ..Gru::new(m, dim, dim, rng) };
-                    protocol.start(&mut gru.gates, rng);
-                    protocol.start(&mut gru.hidden, rng);
+                    protocol.start(&mut gru.gates, dim, rng);
+                    protocol.start(&mut gru.hidden, dim, rng);
                     gru
                 };
                 self.train(Model::new(body, head, cell, self.config, sizes))

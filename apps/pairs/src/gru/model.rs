@@ -17,13 +17,33 @@ impl Protocol {
         }
     }
 
-    /// Draws the recurrent matrices of a cell, one below the other, in the authors' way: each by
+    /// Draws matrices of `rows` rows, one below the other, in the authors' way: each by
     /// [`init::glorot_uniform`].
-    pub(super) fn start<T: Float>(self, matrices: &mut Param<Euclidean, T>, rng: &mut rng::Rng) {
+    pub(super) fn start<T: Float>(self, matrices: &mut Param<Euclidean, T>, rows: usize, rng: &mut rng::Rng) {
         if self == Protocol::Released {
-            let dim = matrices.value().width();
-            for matrix in matrices.value_mut().data_mut().chunks_mut(dim * dim) {
-                matrix.copy_from_slice(init::glorot_uniform::<T>(dim, dim, rng).data());
+            let width = matrices.value().width();
+            for matrix in matrices.value_mut().data_mut().chunks_mut(rows * width) {
+                matrix.copy_from_slice(init::glorot_uniform::<T>(rows, width, rng).data());
+            }
+        }
+    }
+
+    /// Starts the layers behind the encoders in the authors' way: a matrix for each sentence and a normal for
+    /// each class by themselves, and the point of the distance at the origin.
+    fn start_ends<T: Float, B: Manifold, H: Manifold>(
+        self,
+        join: &mut Concat<B, T>,
+        regression: &mut LogisticRegression<H, T>,
+        rng: &mut rng::Rng,
+    ) {
+        for weight in &mut join.weights {
+            let rows = weight.value().rows().len();
+            self.start(weight, rows, rng);
+        }
+        self.start(&mut regression.normals, 1, rng);
+        if self == Protocol::Released {
+            for feature in &mut join.features {
+                feature.value_mut().data_mut().copy_from_slice(join.bias.value().data());
             }
         }
     }
@@ -35,10 +55,10 @@ impl Protocol {
 pub(super) struct Model<T: Float, B: Geometry<T>, H: Geometry<T>, C> {
     pub(super) body: B,
     pub(super) head: H,
-    words: Embedding<B::Learned, T>,
+    pub(super) words: Embedding<B::Learned, T>,
     first: C,
     second: C,
-    join: Concat<B::Learned, T>,
+    pub(super) join: Concat<B::Learned, T>,
     pub(super) regression: LogisticRegression<H::Learned, T>,
     #[module(skip)]
     feed_forward: Activation<T>,
@@ -54,7 +74,7 @@ impl<T: Float, B: Geometry<T>, H: Geometry<T>, C: Cell<B::Learned, T>> Model<T, 
     ) -> Self {
         let (mut rng, dim) = (rng::stream(config.seed, purpose::INITIAL, 0), config.dim);
         let manifold = body.manifold();
-        Model {
+        let mut model = Model {
             words: Embedding::uniform(
                 "words",
                 manifold,
@@ -70,7 +90,9 @@ impl<T: Float, B: Geometry<T>, H: Geometry<T>, C: Cell<B::Learned, T>> Model<T, 
             feed_forward: config.feed_forward.activation(),
             body,
             head,
-        }
+        };
+        config.protocol.start_ends(&mut model.join, &mut model.regression, &mut rng);
+        model
     }
 
     /// The input points of the logistic regression, `[batch, dim]`, and its logits, `[batch, classes]`.

@@ -108,6 +108,22 @@ fn the_released_protocol_trains() {
     assert!(GRU.fails(&snli).contains("val.tsv"));
 }
 
+/// The best of several seeds is the one with the best validation accuracy.
+#[test]
+fn the_best_of_three_seeds_is_chosen_by_validation() {
+    let d = Dir::new();
+    let (file, out) = (echoes(&d), d.path("seeds"));
+    let args = ["--data", &file, "--seeds", "3", "--out", &out];
+    GRU.succeeds(&[&args[..], &["--epochs", "6", "--batch", "50", "--dim", "2"]].concat());
+    let summary: serde_json::Value = serde_json::from_slice(&bytes(&out, "seeds.json")).unwrap();
+    let runs = [42, 43, 44].map(|seed| (seed, metrics(&format!("{out}/seed-{seed}"))));
+    let (seed, best) =
+        runs.iter().reduce(|a, b| if b.1.validation > a.1.validation { b } else { a }).unwrap();
+    let chosen = &summary["figures"][0];
+    assert_eq!((&chosen["best_seed"], &chosen["best"]), (&(*seed).into(), &(100.0 * best.test).into()));
+    assert!(best.validation != best.test && runs[0].1.test != best.test, "the runs can be told apart");
+}
+
 #[test]
 fn curvatures_are_learned() {
     let d = Dir::new();

@@ -1,0 +1,91 @@
+//! The authors' protocol: how it starts and how it steps.
+
+use super::*;
+
+fn config(protocol: Protocol, seed: u64) -> Config {
+    let Settings { epochs, precision, lr, lr_floor } = protocol.settings();
+    let architecture = TABLE_1.iter().find(|row| row.name == "hyperbolic-gru").unwrap().architecture;
+    Config {
+        architecture,
+        dim: 5,
+        kappa: -1.0,
+        learn_kappa: false,
+        cell: Nonlinearity::Identity,
+        feed_forward: Nonlinearity::Identity,
+        protocol,
+        epochs,
+        batch: 64,
+        precision,
+        lr,
+        lr_floor,
+        clip: 1.0,
+        seed,
+    }
+}
+
+/// The largest absolute values of 20 seeds: of a word, a matrix behind the encoders, the point of the distance
+/// and a normal.
+fn largest_starts(protocol: Protocol) -> [f64; 4] {
+    let ball = PoincareBall::new(-1.0);
+    let mut largest = [0.0; 4];
+    for seed in 0..20 {
+        let cell = |m, rng: &mut _| Gru::<PoincareBall, f64>::new(m, 5, 5, rng);
+        let model = Model::new(ball, ball, cell, &config(protocol, seed), [400, 2]);
+        let values = [
+            model.words.points.value(),
+            model.join.weights[1].value(),
+            model.join.features[0].value(),
+            model.regression.normals.value(),
+        ];
+        for (largest, value) in largest.iter_mut().zip(values) {
+            *largest = value.data().iter().fold(*largest, |most, x: &f64| most.max(x.abs()));
+        }
+    }
+    largest
+}
+
+/// Glorot's bounds of matrices 5 × 5 and 1 × 5 are √0.6 and 1; of the blocks of one matrix 5 × 11, and of 2 × 5,
+/// they are √0.375 and √(6/7).
+#[test]
+fn the_released_protocol_starts_as_the_authors_program() {
+    let near = |x: f64, bound: f64| 0.97 * bound < x && x <= bound;
+    let [word, weight, feature, normal] = largest_starts(Protocol::Released);
+    assert!(near(word, (0.3e-6_f64).cbrt()) && near(weight, 0.6_f64.sqrt()), "{word} {weight}");
+    assert!(feature == 0.0 && near(normal, 1.0), "{feature} {normal}");
+    let [word, weight, feature, normal] = largest_starts(Protocol::Adam);
+    assert!(near(word, 0.1) && near(weight, 0.375_f64.sqrt()), "{word} {weight}");
+    assert!(feature > 0.1 && near(normal, (6.0_f64 / 7.0).sqrt()), "{feature} {normal}");
+}
+
+#[derive(Module)]
+struct Parts {
+    words: Embedding<PoincareBall, f64>,
+    bias: Param<PoincareBall, f64>,
+    matrix: Param<Euclidean, f64>,
+}
+
+/// Long gradients are shortened to coordinates of length 1, each by itself. At the origin of the ball that is a
+/// Riemannian length of a half: words move by half their rate of 0.1, other points by half of 0.01. The first
+/// step of Adam changes each coordinate by its rate, 0.001.
+#[test]
+fn the_released_protocol_steps_as_the_authors_program() {
+    let ball = PoincareBall::new(-1.0);
+    let mut parts = Parts {
+        words: Embedding::uniform("words", ball, 3, 2, 1e-9, &mut rng::stream(1, 0, 0)),
+        bias: Param::new("bias", ball, Tensor::zeros([2])),
+        matrix: Param::new("matrix", Euclidean, Tensor::zeros([2])),
+    };
+    let mut optimiser = Protocol::Released.optimiser::<f64>(&config(Protocol::Released, 1)).unwrap();
+    let tape = Tape::new();
+    let word = *parts.words.forward(&tape, &[1]).coordinates();
+    let loss =
+        word.sum() + parts.bias.on(&tape).coordinates().sum() + parts.matrix.on(&tape).coordinates().sum();
+    let gradients = tape.backward(loss * 40.0);
+    optimiser.step(&mut parts, &gradients).unwrap();
+    let moved = |x: &[f64]| ball.dist(&Row::from(x), &ball.origin(2));
+    let word = moved(parts.words.points.value().row(1));
+    let bias = moved(parts.bias.value().data());
+    assert!((word - 0.05).abs() < 1e-8 && (bias - 0.005).abs() < 1e-8, "{word} {bias}");
+    assert!(parts.matrix.value().data().iter().all(|x| (x + 0.001).abs() < 1e-8), "{:?}", parts.matrix);
+    assert!(moved(parts.words.points.value().row(0)) < 1e-8);
+}
