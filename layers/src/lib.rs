@@ -1,4 +1,5 @@
-//! Layers written in terms of a manifold's operations, so that one layer serves every geometry.
+//! Layers written in terms of a manifold's operations, so that one layer serves every geometry that is a
+//! [`GyrovectorSpace`]: Euclidean space, the κ-stereographic models, and a learned curvature.
 //!
 //! A layer takes points of one manifold and returns points of the same manifold. `Gru<PoincareBall>` is
 //! the layer of Ganea, Bécigneul, Hofmann 2018 (*Hyperbolic Neural Networks*); equation numbers are those

@@ -1,5 +1,5 @@
 //! Busemann functions of hyperbolic space: signed distances to the horospheres of an ideal point. An
-//! ideal point is a direction in which geodesics leave. Source: Busemann 1955; law 24.
+//! ideal point is a direction in which geodesics leave. Source: Busemann 1955.
 //!
 //! In every model a direction ω at the origin, of any length, names an ideal point. With γ the geodesic
 //! of speed 1 that leaves the origin in this direction, and u = ω/‖ω‖, on the hyperboloid of curvature

@@ -37,7 +37,7 @@ use crate::sphere::Sphere;
 /// ```
 pub trait Gyroplanes: ConstantCurvature {
     /// Signed distance from x to the gyroplane through p with the normal a, a tangent vector at p of any
-    /// length: positive on the side that a points to; 0 for a = 0. Ganea et al. 2018, eq. 21; law 49.
+    /// length: positive on the side that a points to; 0 for a = 0. Ganea et al. 2018, eq. 21.
     fn gyroplane<R: Rows>(&self, x: &R, p: &R, a: &R) -> R::Scalar;
 }
 

@@ -7,7 +7,7 @@
 //! same Busemann functions of all K ideal points.
 //!
 //! **On the hyperboloid**, with the base at the origin, let aⱼ = ⟨X_s, pⱼ⟩, and let ρ be the length
-//! of the part of X_s orthogonal to all directions. By law 24 the Busemann functions are equal where all
+//! of the part of X_s orthogonal to all directions. The Busemann functions are equal where all
 //! X₀ − aⱼ are: the projection adds one number δ to X₀ and to all aⱼ. The result is on the
 //! hyperboloid if
 //!

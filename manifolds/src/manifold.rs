@@ -125,8 +125,10 @@ impl CurvatureError {
 
 /// A Riemannian manifold whose points are rows of coordinates.
 ///
-/// The operations are generic over [`Rows`]: the same method takes single rows, tensors (row by row, with
-/// broadcasting of leading axes) and tape variables. Rows are `ambient(dim)` wide.
+/// The operations are generic over [`Rows`]: the same method takes single rows, tensors and tape variables.
+/// Points and vectors have the shape `[…, ambient(dim)]`, and leading axes broadcast. A method that returns
+/// `R::Scalar` returns a number for each row: `[…]`. Operations of tensors and variables panic if the shapes
+/// do not broadcast.
 ///
 /// Most types stand for a family with a member of every dimension. A manifold of matrices knows its size: see
 /// [`fixed_dimension`](Self::fixed_dimension).
@@ -199,14 +201,16 @@ pub trait Manifold: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
     /// A point near an arbitrary row; valid points are returned unchanged, bit for bit.
     fn project<R: Rows>(&self, x: &R) -> R;
 
-    /// A retraction: agrees with [`exp`](Self::exp) to first order. The default *is* `exp`, which costs no
-    /// more in the models here and has no bias.
+    /// A retraction: agrees with [`exp`](Self::exp) to first order. The default is `exp` itself. Manifolds of
+    /// matrices have retractions of their own; products use those of their factors.
     fn retract<R: Rows>(&self, x: &R, v: &R) -> R {
         self.exp(x, v)
     }
 
-    /// The point itself; or, if it is so far out that coordinates of its type cannot hold a gradient, the
-    /// outermost point in its direction where they can. Steps of optimisers end here.
+    /// The point `x` itself, unless it is so far out that its coordinates cannot hold the radial part of a
+    /// gradient: then the farthest point on its radius where they can. The default is `x`.
+    /// [`Lorentz`](crate::Lorentz) has such a bound, `x₀√−κ = 1/(4ε)`, as a factor of a product too. Steps
+    /// of optimisers end with this; [`exp`](Self::exp) does not.
     fn bounded<R: Rows>(&self, x: &R) -> R {
         x.clone()
     }

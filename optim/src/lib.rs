@@ -1,8 +1,8 @@
 //! Optimisers for parameters that live on manifolds.
 //!
-//! The optimiser computes the length of a step. The parameter's own
-//! [`Manifold`](cotangent_manifolds::Manifold) converts the gradient and moves the points. If only some
-//! rows of a table were read, only those rows move.
+//! The optimiser computes the length of a step and, with momentum, its direction. The parameter's own
+//! [`Manifold`](cotangent_manifolds::Manifold) converts the gradient, moves the points and transports the
+//! momentum. If only some rows of a table were read, only those rows move.
 //!
 //! | what | file |
 //! |---|---|

@@ -108,9 +108,12 @@ impl<T: Float> Tape<T> {
         self.arena.borrow().pool.device().clone()
     }
 
-    /// An empty tape that searches every result and every gradient for NaN and infinity, and panics at the
-    /// first with the operation's name, the position and the line that recorded it. For debugging: it costs a
-    /// pass over each result.
+    /// An empty tape that searches every result and every gradient for NaN and infinity. For debugging: it
+    /// costs a pass over each result.
+    ///
+    /// # Panics
+    /// As [`new`](Self::new). Later, the first operation whose result or gradient is not finite panics, with
+    /// its name, the position and the line that recorded it.
     ///
     /// ```should_panic
     /// use cotangent_engine::{Tape, Tensor};
@@ -225,8 +228,8 @@ impl<T: Float> Tape<T> {
         self.leaf(tensor, false, None)
     }
 
-    /// A parameter: a differentiable input whose gradient is found by its id. The same parameter put on
-    /// the tape twice is the same variable.
+    /// A parameter: a differentiable input of the tensor's shape, whose gradient is found by its id. If the id
+    /// is on the tape already, its variable is returned, and `tensor` is not read, even if it differs.
     #[track_caller]
     pub fn parameter(&self, id: ParamId, tensor: &Tensor<T>) -> Var<'_, T> {
         let known = self.arena.borrow().params.get(&id).copied();

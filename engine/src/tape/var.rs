@@ -13,9 +13,10 @@ use crate::tape::rows::Rows;
 use crate::tensor::Tensor;
 use crate::tensor::shape::{Broadcast, Shape};
 
-/// A node of a [`Tape`]: an id, which is `Copy`.
+/// A value of some [`shape`](Self::shape) on a [`Tape`]: the id of a node, which is `Copy`.
 ///
-/// `+ − × ÷` work element by element and broadcast; the other operand may be a number.
+/// `+ − × ÷` work element by element and broadcast; the other operand may be a number. They panic if the
+/// shapes do not broadcast or the operands are on different tapes.
 pub struct Var<'t, T: Float> {
     tape: &'t Tape<T>,
     id: u32,
@@ -76,7 +77,7 @@ impl<'t, T: Float> Var<'t, T> {
         self.tape.read(self.id, |data, _| read(data))
     }
 
-    /// The value of a variable of one element.
+    /// The value of a variable of one element, of any number of axes, as an `f64` whatever `T` is.
     ///
     /// # Panics
     /// If there is not exactly one element, or a backward pass has released the value.

@@ -21,7 +21,7 @@ use crate::dropout::Dropout;
 
 /// Attention: the scores of queries and keys give weights, and the weighted values give the result.
 ///
-/// Without dropout of weights, scores are never stored: memory is linear in the number of keys.
+/// Scores are not stored, so memory is linear in the number of keys, unless a mask's queries share their keys.
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor};

@@ -14,7 +14,7 @@ pub struct LayerNorm<T: Float = f32> {
 }
 
 impl<T: Float> LayerNorm<T> {
-    /// What is added to the variance.
+    /// ε of the definition, which is added to the variance: 1e-5, as in PyTorch.
     pub const EPSILON: f64 = 1e-5;
 
     /// For rows of this width.
