@@ -245,20 +245,24 @@ pub mod formulas {
         tangent_product(xx, xv, xv, vv, area, kappa).max(S::zero()).sqrt()
     }
 
-    row_formula! {
-        /// The point with the same space coordinates.
-        pub Project = "lorentz.project": vector [Input(0), Time], domain Hyperboloid;
-        xx = Dot(0, 0), time = Dot(0, 1), kappa = Param(0) => {
-            let space = (xx - time.square()).max(S::zero());
-            [S::one(), (space - kappa.recip()).sqrt() - time]
-        }
+    /// The coefficients of a row and of the time axis in the point with the same space coordinates.
+    #[inline(always)]
+    fn projected<S: Scalar>(xx: S, time: S, kappa: S) -> [S; 2] {
+        let space = (xx - time.square()).max(S::zero());
+        [S::one(), (space - kappa.recip()).sqrt() - time]
     }
 
     row_formula! {
-        /// The point itself, or the one at [`bounded_time`](cotangent_engine::domain::bounded_time) in its
-        /// direction if it is farther out.
-        pub Bounded = "lorentz.bounded": vector [Input(0)], metric Space, domain BoundedHyperboloid;
-        _kappa = Param(0) => [S::one()]
+        /// The point with the same space coordinates.
+        pub Project = "lorentz.project": vector [Input(0), Time], domain Hyperboloid;
+        xx = Dot(0, 0), time = Dot(0, 1), kappa = Param(0) => projected(xx, time, kappa)
+    }
+
+    row_formula! {
+        /// The same; or, if that is farther out, the one at
+        /// [`bounded_time`](cotangent_engine::domain::bounded_time) in its direction.
+        pub Bounded = "lorentz.bounded": vector [Input(0), Time], domain BoundedHyperboloid;
+        xx = Dot(0, 0), time = Dot(0, 1), kappa = Param(0) => projected(xx, time, kappa)
     }
 
     /// The component along x of y as seen from x, `√c (x₀ ⟨x, y⟩/‖x‖ − ‖x‖ y₀)`: the
@@ -363,7 +367,7 @@ pub mod formulas {
         Formula::row(Inner, Hyperboloid(1), &[KAPPA]),
         Formula::row(Norm, Hyperboloid(1), &[KAPPA]),
         Formula::row(Project, Free, &[KAPPA]),
-        Formula::row(Bounded, Hyperboloid(1), &[KAPPA]),
+        Formula::row(Bounded, Free, &[KAPPA]),
         Formula::row(Gyroplane, Hyperboloid(2), &[KAPPA]),
         Formula::row(Busemann, Hyperboloid(1), &[KAPPA]),
     ];
