@@ -42,9 +42,10 @@ use crate::sphere::Sphere;
 
 /// A manifold with a weighted barycentre in closed form.
 ///
-/// Weights are not negative. A set whose weights are all 0 has the origin as its barycentre; so has a weighted sum of
-/// features whose weights sum to less than about 1e-30. On a sphere the
-/// barycentre of a set is not defined if the points balance (antipodal points of equal weights).
+/// Weights are not negative. A set whose weights are all 0 has the origin as its barycentre; on the
+/// hyperboloid and in the ball, so has a weighted sum of features whose weights sum to less than about 1e-30.
+/// On a sphere the barycentre of a set is not defined if the points balance (antipodal points of equal
+/// weights).
 ///
 /// ```
 /// use cotangent_engine::{Row, Tensor};

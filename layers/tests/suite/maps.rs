@@ -280,8 +280,8 @@ fn gradients_of_aggregated_values_agree() {
     }
 }
 
-/// A barycentre depends on the weights' shares alone. Logistic weights of far keys are tiny, in proportion to those
-/// of softmax; results and gradients are then the same. Weights that vanish are no weights.
+/// A barycentre depends on the weights' shares alone. Logistic weights of far keys are tiny, in proportion
+/// to those of softmax; results and gradients are then the same. Weights that vanish are no weights.
 #[test]
 fn tiny_weights_have_the_shares_of_softmax() {
     let run = |values: PointMap, weights: Weights, c: f64| {

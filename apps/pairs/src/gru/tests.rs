@@ -44,8 +44,8 @@ fn largest_starts(protocol: Protocol) -> [f64; 4] {
     largest
 }
 
-/// Glorot's bounds of matrices 5 × 5 and 1 × 5 are √0.6 and 1; of the blocks of one matrix 5 × 11, and of 2 × 5,
-/// they are √0.375 and √(6/7).
+/// Glorot's bounds of matrices 5 × 5 and 1 × 5 are √0.6 and 1; of the blocks of one matrix 5 × 11, and
+/// of 2 × 5, they are √0.375 and √(6/7).
 #[test]
 fn the_released_protocol_starts_as_the_authors_program() {
     let near = |x: f64, bound: f64| 0.97 * bound < x && x <= bound;
