@@ -210,7 +210,7 @@ pub trait Manifold: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
     /// The point `x` itself, unless it is so far out that its coordinates cannot hold the radial part of a
     /// gradient: then the farthest point on its radius where they can. The default is `x`.
     /// [`Lorentz`](crate::Lorentz) has such a bound, `x₀√−κ = 1/(4ε)`, as a factor of a product too. Steps
-    /// of optimisers end with this; [`exp`](Self::exp) does not.
+    /// of SGD and Adam end with this; [`exp`](Self::exp), and the deterministic solvers, do not.
     fn bounded<R: Rows>(&self, x: &R) -> R {
         x.clone()
     }
