@@ -125,10 +125,10 @@ impl CurvatureError {
 
 /// A Riemannian manifold whose points are rows of coordinates.
 ///
-/// The operations are generic over [`Rows`]: the same method takes single rows, tensors and tape variables.
-/// Points and vectors have the shape `[…, ambient(dim)]`, and leading axes broadcast. A method that returns
-/// `R::Scalar` returns a number for each row: `[…]`. Operations of tensors and variables panic if the shapes
-/// do not broadcast.
+/// The operations are generic over [`Rows`]: the same method takes single rows, tensors and tape
+/// variables. Points and vectors have the shape `[…, ambient(dim)]`, and leading axes broadcast. A
+/// method that returns `R::Scalar` returns a number for each row: `[…]`. Operations of tensors and
+/// variables panic if the shapes do not broadcast.
 ///
 /// Most types stand for a family with a member of every dimension. A manifold of matrices knows its size: see
 /// [`fixed_dimension`](Self::fixed_dimension).
@@ -207,10 +207,11 @@ pub trait Manifold: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
         self.exp(x, v)
     }
 
-    /// The point `x` itself, unless it is so far out that its coordinates cannot hold the radial part of a
-    /// gradient: then the farthest point on its radius where they can. The default is `x`.
-    /// [`Lorentz`](crate::Lorentz) has such a bound, `x₀√−κ = 1/(4ε)`, as a factor of a product too. Steps
-    /// of SGD and Adam end with this; [`exp`](Self::exp), and the deterministic solvers, do not.
+    /// The point `x` itself, unless it is so far out that its coordinates cannot hold the radial part of
+    /// a gradient: then the farthest point on its radius where they can. The default is `x`.
+    /// [`Lorentz`](crate::Lorentz) has such a bound, `x₀√−κ = 1/(4ε)`, as a factor of a product
+    /// too. Steps of SGD and Adam end with this; [`exp`](Self::exp), and the deterministic solvers, do
+    /// not.
     fn bounded<R: Rows>(&self, x: &R) -> R {
         x.clone()
     }

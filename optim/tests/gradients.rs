@@ -1,5 +1,5 @@
-//! Operations on gradients before a step: their norm, clipping, sums of several passes. And what happens to points
-//! whose coordinates cannot hold a gradient.
+//! Operations on gradients before a step: their norm, clipping, sums of several passes. And what happens
+//! to points whose coordinates cannot hold a gradient.
 
 mod common;
 

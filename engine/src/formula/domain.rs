@@ -121,8 +121,9 @@ pub fn largest_time<T: Storage>() -> f64 {
 }
 
 /// Largest time coordinate at which coordinates of type `T` can hold a gradient, for curvature κ. In
-/// coordinates the part of a gradient along the radius is 1/(√-κ x₀) times as long as the rest. Up to this
-/// time the rounding of the rest is at most an eighth of that part; at eight times this time it is as large.
+/// coordinates the part of a gradient along the radius is 1/(√-κ x₀) times as long as the rest. Up
+/// to this time the rounding of the rest is at most an eighth of that part; at eight times this time it
+/// is as large.
 pub fn bounded_time<T: Storage>(kappa: f64) -> f64 {
     0.25 / T::EPSILON / (-kappa).sqrt()
 }

@@ -228,8 +228,9 @@ impl<T: Float> Tape<T> {
         self.leaf(tensor, false, None)
     }
 
-    /// A parameter: a differentiable input of the tensor's shape, whose gradient is found by its id. If the id
-    /// is on the tape already, its variable is returned, and `tensor` is not read, even if it differs.
+    /// A parameter: a differentiable input of the tensor's shape, whose gradient is found by its id. If
+    /// the id is on the tape already, its variable is returned, and `tensor` is not read, even if it
+    /// differs.
     #[track_caller]
     pub fn parameter(&self, id: ParamId, tensor: &Tensor<T>) -> Var<'_, T> {
         let known = self.arena.borrow().params.get(&id).copied();

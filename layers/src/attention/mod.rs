@@ -21,7 +21,8 @@ use crate::dropout::Dropout;
 
 /// Attention: the scores of queries and keys give weights, and the weighted values give the result.
 ///
-/// Scores are not stored, so memory is linear in the number of keys, unless a mask's queries share their keys.
+/// Scores are not stored, so memory is linear in the number of keys, unless a mask's queries share their
+/// keys.
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor};

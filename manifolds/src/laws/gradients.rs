@@ -65,8 +65,8 @@ fn derivative<M: Lawful, T: Float>(
     let gradients = variables.map(|v| gradients.wrt(v).data().to_vec());
     // `descend` takes the vector as a gradient. Its step may lead to coordinates so large that their
     // derivatives are not finite.
-    let far = || length(&c.m.exp(&c.x, &scaled(&c.m.egrad_to_rgrad(&c.x, &c.v), -0.5)));
-    let overflows = name == "descend" && far() > 1e-6 * T::LARGEST.sqrt();
+    let radius_after = || length(&c.m.exp(&c.x, &scaled(&c.m.egrad_to_rgrad(&c.x, &c.v), -0.5)));
+    let overflows = name == "descend" && radius_after() > 1e-6 * T::LARGEST.sqrt();
     if !overflows {
         gradients.iter().for_each(|g| judge.finite(name, g));
     }

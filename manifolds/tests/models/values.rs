@@ -246,12 +246,12 @@ fn points_of_the_hyperboloid_are_bounded() {
             assert!((0.998 * largest..largest).contains(&x[0].to_f64()), "{x:?}");
             assert!((x[1].to_f64() / x[2].to_f64() + 0.75).abs() < 4.0 * T::EPSILON, "{x:?}");
         }
-        let far = at(8.0 * largest);
-        let pair = Row::concat(&far, &far);
+        let beyond = at(8.0 * largest);
+        let pair = Row::concat(&beyond, &beyond);
         let flat = Product::new(m, 2, Euclidean).bounded(&pair);
-        assert_eq!((flat.columns(0..3), flat.columns(3..6)), (m.bounded(&far), far.clone()));
+        assert_eq!((flat.columns(0..3), flat.columns(3..6)), (m.bounded(&beyond), beyond.clone()));
         let space = ProductSpace::new(&[(Euclidean.into(), 3)], m.into()).bounded(&pair);
-        assert_eq!((space.columns(0..3), space.columns(3..6)), (far.clone(), m.bounded(&far)));
+        assert_eq!((space.columns(0..3), space.columns(3..6)), (beyond.clone(), m.bounded(&beyond)));
         assert!(m.bounded(&Row::from([1.0, f64::NAN, 0.0].map(T::nearest)))[1].to_f64().is_nan());
     }
     for kappa in [-1.0, -0.04, -9.0] {

@@ -217,8 +217,8 @@ impl Config {
 
 #[cfg(test)]
 impl Config {
-    /// A model of a named size, with normalisation after each sum and dropout of weights; otherwise the default
-    /// options of the command line.
+    /// A model of a named size, with normalisation after each sum and dropout of weights; otherwise the
+    /// default options of the command line.
     pub(super) fn of_size(size: Size, layers: usize, key_dim: Option<usize>) -> Self {
         let [_, width, heads, hidden] = size.numbers();
         Config {

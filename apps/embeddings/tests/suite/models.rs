@@ -68,8 +68,8 @@ fn each_space_and_loss_is_deterministic_and_resumes() {
 fn points_of_the_hyperboloid_do_not_run_away() {
     let d = Dir::new();
     let (edges, out) = (tree(&d), d.path("out"));
-    let far = ["--model", "lorentz", "--dim", "2", "--precision", "f32", "--lr", "3", "--epochs", "200"];
-    train(&edges, &out, &far);
+    let steep = ["--model", "lorentz", "--dim", "2", "--precision", "f32", "--lr", "3", "--epochs", "200"];
+    train(&edges, &out, &steep);
     let metrics: Metrics = crate::common::metrics(&out);
     assert!(metrics.loss[199] < metrics.loss[0] && metrics.map > 0.5, "{metrics:?}");
 }

@@ -23,8 +23,8 @@ fn config(protocol: Protocol, seed: u64) -> Config {
     }
 }
 
-/// The largest absolute values of 20 seeds: of a word, a matrix behind the encoders, the point of the distance
-/// and a normal.
+/// The largest absolute values of 20 seeds: of a word, a matrix behind the encoders, the point of the
+/// distance and a normal.
 fn largest_starts(protocol: Protocol) -> [f64; 4] {
     let ball = PoincareBall::new(-1.0);
     let mut largest = [0.0; 4];
@@ -64,9 +64,9 @@ struct Parts {
     matrix: Param<Euclidean, f64>,
 }
 
-/// Long gradients are shortened to coordinates of length 1, each by itself. At the origin of the ball that is a
-/// Riemannian length of a half: words move by half their rate of 0.1, other points by half of 0.01. The first
-/// step of Adam changes each coordinate by its rate, 0.001.
+/// Long gradients are shortened to coordinates of length 1, each by itself. At the origin of the ball
+/// that is a Riemannian length of a half: words move by half their rate of 0.1, other points by half of
+/// 0.01. The first step of Adam changes each coordinate by its rate, 0.001.
 #[test]
 fn the_released_protocol_steps_as_the_authors_program() {
     let ball = PoincareBall::new(-1.0);
