@@ -146,7 +146,7 @@ fn attention_in_tiles() {
         // More keys than one tile has, and queries that attend to nothing.
         same!(64.0, [[2, 300, 4], [2, 290, 4], [2, 290, 3]], |v| v[0].attend(v[1], v[2], 0.5, causal));
     }
-    for weights in [Weights::Softmax, Weights::Sigmoid] {
+    for weights in [Weights::Softmax, Weights::Sigmoid, Weights::NormalisedSigmoid] {
         same!(64.0, [[20, 4], [270, 4], [270, 3]], |v| {
             v[0].tape().pairs(EuclideanDistance, [v[0], v[1]], [], [], []).attend(v[2], weights, true)
         });

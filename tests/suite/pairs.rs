@@ -99,7 +99,7 @@ fn pair_formulas_pass_gradients_to_numbers_of_rows_and_parameters() {
         if x.len() == y.len() {
             let mut inputs = inputs.to_vec();
             inputs.push(tensor(y, 6));
-            for weights in [Weights::Softmax, Weights::Sigmoid] {
+            for weights in [Weights::Softmax, Weights::Sigmoid, Weights::NormalisedSigmoid] {
                 assert_gradients(&inputs, |v| {
                     let (tape, rows) = (v[0].tape(), [v[0], v[1], v[8]]);
                     let pairs =

@@ -1,4 +1,4 @@
-//! The `attend` kernel: `softmax(scores) V` or `sigmoid(scores) V`, tile by tile. The n × m scores are
+//! The `attend` kernel: `weights(scores) V`, tile by tile. The n × m scores are
 //! never stored.
 //!
 //! A tile is some rows of queries against some rows of keys, small enough for the cache. The softmax is
@@ -33,6 +33,15 @@ pub enum Weights {
     Softmax,
     /// The logistic function of each score by itself. Gulcehre et al. 2019, section 4.2.
     Sigmoid,
+    /// The logistic function of each score, divided by its sum over the keys: a softmax of ln σ(score).
+    /// Computed from the logarithms, so it does not matter how small σ is.
+    NormalisedSigmoid,
+}
+
+/// The logarithm of the logistic function.
+#[inline(always)]
+fn ln_sigmoid<S: Scalar>(x: S) -> S {
+    -(-x).softplus()
 }
 
 /// Attention. Inputs: queries `[…, n, d]`, keys `[…, m, d]`, numbers of the queries, numbers of the keys,
@@ -184,7 +193,7 @@ impl<T: Storage> Attend<T> {
         Ok(self.sizes(inputs)?.2)
     }
 
-    /// For a softmax, the logarithm of each row's denominator.
+    /// For normalised weights, the logarithm of each row's denominator.
     pub(crate) fn keeps(&self, inputs: &[&Shape]) -> usize {
         inputs[0].rows().len()
     }
@@ -265,11 +274,11 @@ impl<T: Storage> Attend<T> {
                 values.rows(keys.clone()).product(Matrix::new(scores, n, keys.len()), true, out);
             }
             match self.weights {
-                Weights::Softmax => dispatch(
+                Weights::Sigmoid => logs.fill(T::zero()),
+                Weights::Softmax | Weights::NormalisedSigmoid => dispatch(
                     #[inline(always)]
                     || finish(largest, sums, out, width, logs),
                 ),
-                Weights::Sigmoid => logs.fill(T::zero()),
             }
         });
     }
@@ -412,7 +421,8 @@ struct ReverseRows<'a, T> {
 /// Weights of scores that come tile by tile, and their product with the values so far.
 struct Running<'a, T> {
     weights: Weights,
-    /// For a softmax, of each row: the largest score, and the sum of `exp(score − largest)`.
+    /// For normalised weights, of each row: the largest score (or ln σ of it), and the sum of
+    /// `exp(score − largest)`.
     largest: &'a mut [T],
     sums: &'a mut [T],
     /// The sums of values with these weights, `width` elements each.
@@ -425,12 +435,20 @@ impl<T: Storage> Running<'_, T> {
     /// match.
     #[inline(always)]
     fn take<S: Block, const R: usize>(self, scores: &mut [T]) {
-        if self.weights == Weights::Sigmoid {
-            return line_map::<T, R>(
+        match self.weights {
+            Weights::Softmax => {}
+            Weights::Sigmoid => {
+                return line_map::<T, R>(
+                    scores,
+                    #[inline(always)]
+                    |x| x.sigmoid(),
+                );
+            }
+            Weights::NormalisedSigmoid => line_map::<T, R>(
                 scores,
                 #[inline(always)]
-                |x| x.sigmoid(),
-            );
+                |x| ln_sigmoid(x),
+            ),
         }
         let m = scores.len() / self.largest.len();
         for (i, row) in scores.chunks_exact_mut(m).enumerate() {
@@ -500,7 +518,8 @@ struct BackwardRow<'a, T> {
 
 impl<T: Storage> BackwardRow<'_, T> {
     /// Recomputes the weights, and finds the gradient of the scores, `R` side by side:
-    /// `p ∘ (u − ⟨g, out⟩)` for a softmax, `p ∘ (1 − p) ∘ u` for the logistic function.
+    /// `p ∘ (u − ⟨g, out⟩)` for a softmax, `p ∘ (1 − p) ∘ u` for the logistic function σ, and
+    /// `p ∘ (u − ⟨g, out⟩) ∘ (1 − σ)` for a softmax of ln σ.
     #[inline(always)]
     fn scores_gradient<const R: usize>(self) {
         if self.weights == Weights::Sigmoid {
@@ -518,6 +537,31 @@ impl<T: Storage> BackwardRow<'_, T> {
             );
         }
         let (log, dot) = (Lanes::splat(self.log), Lanes::splat(self.dot));
+        if self.weights == Weights::NormalisedSigmoid {
+            line_map::<T, R>(
+                self.p,
+                #[inline(always)]
+                |x| ln_sigmoid(x),
+            );
+            // 1 − σ, with all its digits.
+            line_zip::<T, R>(
+                self.u,
+                self.p,
+                #[inline(always)]
+                |u, ln| (u - dot) * -ln.exp_m1(),
+            );
+            line_map::<T, R>(
+                self.p,
+                #[inline(always)]
+                |ln| (ln - log).exp(),
+            );
+            return line_zip::<T, R>(
+                self.u,
+                self.p,
+                #[inline(always)]
+                |u, p| p * u,
+            );
+        }
         line_map::<T, R>(
             self.p,
             #[inline(always)]

@@ -91,15 +91,25 @@ __kernel void softmax_gradient(
     u[p] = weight * (u[p] - dots[p / columns]);
 }
 
-// The logistic function, as in kernels/attend.rs.
+// The logistic function, and its logarithm, as in kernels/attend.rs.
 elem sigmoid_of(elem x) {
     return 1 / (1 + exp(-x));
+}
+
+elem ln_sigmoid_of(elem x) {
+    return isnan(x) ? x : -(fmax(-x, (elem)0) + log1p(exp(-fabs(x))));
 }
 
 // Replaces the scores of a tile by weights.
 __kernel void logistic(ulong count, __global elem *s) {
     const ulong p = get_global_id(0);
     if (p < count) s[p] = sigmoid_of(s[p]);
+}
+
+// Replaces the scores of a tile by the logarithms of the logistic function.
+__kernel void log_logistic(ulong count, __global elem *s) {
+    const ulong p = get_global_id(0);
+    if (p < count) s[p] = ln_sigmoid_of(s[p]);
 }
 
 // Replaces scores s by the weights P, and the gradient u of P by that of the scores: P (1 - P) u.
@@ -109,4 +119,17 @@ __kernel void logistic_gradient(ulong count, __global elem *s, __global elem *u)
     const elem weight = sigmoid_of(s[p]);
     u[p] *= weight * sigmoid_of(-s[p]);
     s[p] = weight;
+}
+
+// Replaces scores s by the softmax P of ln σ(s), and the gradient u of P by that of the scores:
+// P (u - <g, out>) (1 - σ).
+__kernel void normalised_logistic_gradient(
+    ulong count, ulong columns, __global const elem *logs, __global const elem *dots, __global elem *s,
+    __global elem *u
+) {
+    const ulong p = get_global_id(0);
+    if (p >= count) return;
+    const elem ln = ln_sigmoid_of(s[p]), weight = exp(ln - logs[p / columns]);
+    s[p] = weight;
+    u[p] = weight * ((u[p] - dots[p / columns]) * -expm1(ln));
 }

@@ -91,15 +91,17 @@ impl<T: Storage> OnDevice<T> for Attend<T> {
             self.form().pairings::<T>(queue, tile, [&x, &y], &s);
             self.form().score::<T>(queue, tile, &operands(queue, &scored[2..]), self.causal, &s);
             self.hide(queue, inputs, tile, &s);
+            let replace = |kernel: &'static str| {
+                queue.launch(&program, kernel).size(tile.count()).memory(&s).over(tile.count());
+            };
             match self.weights {
-                Weights::Softmax => {
-                    let launch =
-                        queue.launch(&program, "weigh_tile").size(rows).size(tile.columns).size(width);
-                    launch.memory(&s).memory(&largest).memory(&sums).memory(out).over_rows(team, rows);
-                }
-                Weights::Sigmoid => {
-                    queue.launch(&program, "logistic").size(tile.count()).memory(&s).over(tile.count());
-                }
+                Weights::Softmax => {}
+                Weights::Sigmoid => replace("logistic"),
+                Weights::NormalisedSigmoid => replace("log_logistic"),
+            }
+            if self.weights != Weights::Sigmoid {
+                let launch = queue.launch(&program, "weigh_tile").size(rows).size(tile.columns).size(width);
+                launch.memory(&s).memory(&largest).memory(&sums).memory(out).over_rows(team, rows);
             }
             self.drop(queue, tile, &s);
             let v = Matrices::new(&values, m, width).from(tile.start * width);
@@ -107,7 +109,7 @@ impl<T: Storage> OnDevice<T> for Attend<T> {
             gemm::<T>(queue, [batch, n, tile.columns, width], p, v, target, true);
         }
         let logs = kept.expect("a logarithm for each row is kept");
-        if self.weights == Weights::Softmax {
+        if self.weights != Weights::Sigmoid {
             let launch = queue.launch(&program, "finish").size(rows).size(width);
             launch.memory(&largest).memory(&sums).memory(out).memory(logs).over_rows(team, rows);
         }
@@ -140,14 +142,14 @@ impl<T: Storage> OnDevice<T> for Attend<T> {
             let v = Matrices::new(&values, m, width).from(start * width).transposed();
             gemm::<T>(queue, [batch, n, width, columns], g, v, (&u, 0, n * columns), false);
             self.drop(queue, tile, &u);
+            let normalised = |kernel: &'static str| {
+                let launch = queue.launch(&program, kernel).size(tile.count()).size(columns);
+                launch.memory(logs).memory(&dots)
+            };
             let launch = match self.weights {
-                Weights::Softmax => queue
-                    .launch(&program, "softmax_gradient")
-                    .size(tile.count())
-                    .size(columns)
-                    .memory(logs)
-                    .memory(&dots),
+                Weights::Softmax => normalised("softmax_gradient"),
                 Weights::Sigmoid => queue.launch(&program, "logistic_gradient").size(tile.count()),
+                Weights::NormalisedSigmoid => normalised("normalised_logistic_gradient"),
             };
             launch.memory(&p).memory(&u).over(tile.count());
             self.drop(queue, tile, &p);

@@ -146,14 +146,17 @@ impl<'a, 't, T: Float> Attend<'a, 't, T> {
     ) -> Var<'t, T> {
         let (queries, keys) = (queries.into(), keys.into());
         let values = without_padding(values.into(), self.mask);
+        let weights = self.aggregated_weights();
         let pairs = |keys| self.pairs(queries, keys).dropout(self.dropout.rate);
         self.aggregate(values, |values| match self.mask {
-            Mask::None => pairs(keys).attend(values, self.weights, false),
-            Mask::Causal => pairs(keys).attend(values, self.weights, true),
+            Mask::None => pairs(keys).attend(values, weights, false),
+            Mask::Causal => pairs(keys).attend(values, weights, true),
             Mask::Hidden(hidden) if same_sets(queries, keys) && same_sets(keys, values) => {
-                pairs(without_padding(keys, self.mask)).attend_masked(values, self.weights, hidden)
+                pairs(without_padding(keys, self.mask)).attend_masked(values, weights, hidden)
             }
-            Mask::Hidden(_) => self.dropout.forward(self.weigh(queries, keys)).matmul(values),
+            Mask::Hidden(_) => {
+                self.dropout.forward(self.weights(weights).weigh(queries, keys)).matmul(values)
+            }
         })
     }
 
@@ -173,7 +176,8 @@ impl<'a, 't, T: Float> Attend<'a, 't, T> {
         values: impl Into<Var<'t, T>>,
         edges: &Arc<Sparsity>,
     ) -> Var<'t, T> {
-        let weights = self.dropout.forward(self.edge_weights(queries, keys, edges));
+        let attend = self.weights(self.aggregated_weights());
+        let weights = self.dropout.forward(attend.edge_weights(queries, keys, edges));
         self.aggregate(values.into(), |values| weights.sparse_matmul(edges, values))
     }
 
@@ -189,11 +193,7 @@ impl<'a, 't, T: Float> Attend<'a, 't, T> {
         keys: impl Into<Var<'t, T>>,
         edges: &Arc<Sparsity>,
     ) -> Var<'t, T> {
-        let scores = self.pairs(queries.into(), keys.into()).along(edges);
-        match self.weights {
-            Weights::Softmax => scores.segment_softmax(edges),
-            Weights::Sigmoid => scores.sigmoid(),
-        }
+        self.weights.normalise_edges(self.pairs(queries.into(), keys.into()).along(edges), edges)
     }
 
     /// The scores of all pairs, `[…, n, m]`, whatever the mask.
@@ -231,6 +231,15 @@ impl<'a, 't, T: Float> Attend<'a, 't, T> {
         let gamma = self.sharpness.unwrap_or_else(|| tape.scalar(self.score.sharpness(d)));
         let c = self.offset.unwrap_or_else(|| tape.scalar(0.0));
         prepared(self.score, queries, keys, [gamma, c])
+    }
+
+    /// The weights by which values are aggregated. A barycentre depends on their shares alone; those of
+    /// logistic weights are computed as shares, because far from all keys the weights themselves underflow.
+    fn aggregated_weights(self) -> Weights {
+        match (self.aggregation, self.weights) {
+            (Aggregation::Barycentre, Weights::Sigmoid) => Weights::NormalisedSigmoid,
+            (_, weights) => weights,
+        }
     }
 
     /// Aggregates weighted values; `sum` computes their weighted sum.

@@ -1,5 +1,7 @@
 //! Attention on the tape.
 
+use std::sync::Arc;
+
 use smallvec::SmallVec;
 
 use crate::kernels::attend::{Attend, Inputs, Weights, causal_reach};
@@ -11,6 +13,7 @@ use crate::tape::operation::Operation;
 use crate::tape::operations::pair::Pairs;
 use crate::tape::var::Var;
 use crate::tensor::shape::Shape;
+use crate::tensor::sparsity::Sparsity;
 
 impl Weights {
     /// The weights of stored scores, `[…, n, m]`. They are exactly 0 where `hidden` is not 0; its shape
@@ -26,9 +29,29 @@ impl Weights {
         let weights = match self {
             Weights::Softmax => lowered.softmax(-1),
             Weights::Sigmoid => lowered.sigmoid(),
+            Weights::NormalisedSigmoid => ln_sigmoid(lowered).softmax(-1),
         };
         hidden.map_or(weights, |hidden| weights.masked_fill(hidden, 0.0))
     }
+
+    /// The weights of the scores of edges, `[edges]` or `[edges, heads]`: of the edges of each row if they
+    /// are normalised.
+    ///
+    /// # Panics
+    /// If there are not as many scores as edges.
+    #[track_caller]
+    pub fn normalise_edges<'t, T: Float>(self, scores: Var<'t, T>, edges: &Arc<Sparsity>) -> Var<'t, T> {
+        match self {
+            Weights::Softmax => scores.segment_softmax(edges),
+            Weights::Sigmoid => scores.sigmoid(),
+            Weights::NormalisedSigmoid => ln_sigmoid(scores).segment_softmax(edges),
+        }
+    }
+}
+
+/// The logarithm of the logistic function.
+fn ln_sigmoid<T: Float>(scores: Var<'_, T>) -> Var<'_, T> {
+    -(-scores).softplus()
 }
 
 impl<'t, T: Float> Var<'t, T> {
