@@ -444,11 +444,7 @@ impl<T: Storage> Running<'_, T> {
                     |x| x.sigmoid(),
                 );
             }
-            Weights::NormalisedSigmoid => line_map::<T, R>(
-                scores,
-                #[inline(always)]
-                |x| ln_sigmoid(x),
-            ),
+            Weights::NormalisedSigmoid => line_map::<T, R>(scores, ln_sigmoid),
         }
         let m = scores.len() / self.largest.len();
         for (i, row) in scores.chunks_exact_mut(m).enumerate() {
@@ -538,11 +534,7 @@ impl<T: Storage> BackwardRow<'_, T> {
         }
         let (log, dot) = (Lanes::splat(self.log), Lanes::splat(self.dot));
         if self.weights == Weights::NormalisedSigmoid {
-            line_map::<T, R>(
-                self.p,
-                #[inline(always)]
-                |x| ln_sigmoid(x),
-            );
+            line_map::<T, R>(self.p, ln_sigmoid);
             // 1 − σ, with all its digits.
             line_zip::<T, R>(
                 self.u,
