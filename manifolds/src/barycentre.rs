@@ -42,8 +42,10 @@ use crate::sphere::Sphere;
 
 /// A manifold with a weighted barycentre in closed form.
 ///
-/// Weights are not negative. A set whose weights are all 0 has the origin as its barycentre. On a sphere
-/// the barycentre of a set is not defined if the points balance (antipodal points of equal weights).
+/// Weights are not negative. A set whose weights are all 0 has the origin as its barycentre; on the
+/// hyperboloid and in the ball, so has a weighted sum of features whose weights sum to less than about 1e-30.
+/// (On devices without `f64` the square of a sum underflows from about 1e-19 on, and the result is wrong.) On
+/// a sphere the barycentre of a set is not defined if the points balance (antipodal points of equal weights).
 ///
 /// ```
 /// use cotangent_engine::{Row, Tensor};
@@ -72,8 +74,8 @@ pub trait Barycentre: Manifold {
     /// each factor.
     fn barycentre_features<R: Rows>(&self, points: &R) -> R;
 
-    /// The barycentre from a weighted sum of [features](Self::barycentre_features), or any multiple of
-    /// it, to `[…, ambient]`.
+    /// The barycentre from a weighted sum of [features](Self::barycentre_features), or a positive multiple
+    /// of it, to `[…, ambient]`.
     fn barycentre_from_sum<R: Rows>(&self, sum: &R) -> R;
 }
 
@@ -256,6 +258,11 @@ pub mod formulas {
 
     use super::MapFormula;
 
+    /// A sum of this size or less counts as a sum of no weights. Its gradient has its inverse as a
+    /// factor, and could overflow in `f32`. Dropout makes such sums: when a key with almost all the weight is
+    /// dropped.
+    const LEAST: f64 = 1e-30;
+
     /// `1/√q`; 1 where q is not positive.
     #[inline(always)]
     fn inverse_root<S: Scalar>(q: S) -> S {
@@ -264,10 +271,12 @@ pub mod formulas {
 
     row_formula! {
         /// `x/√(κ⟨x, x⟩_L)`, the multiple of x on the hyperboloid. Where x is no point's multiple, by
-        /// rounding, its space coordinates are kept: 0 becomes the origin.
+        /// rounding, its space coordinates are kept. A sum of no weights becomes the origin.
         pub OntoHyperboloid = "barycentre.onto_hyperboloid": vector [Input(0)], metric Minkowski,
             domain Hyperboloid;
-        xx = Dot(0, 0), kappa = Param(0) => [inverse_root(kappa * xx)]
+        time = First(0), xx = Dot(0, 0), kappa = Param(0) => {
+            [S::select(time.lt(S::constant(LEAST)), S::zero(), inverse_root(kappa * xx))]
+        }
     }
 
     row_formula! {
@@ -295,13 +304,14 @@ pub mod formulas {
     }
 
     row_formula! {
-        /// `(s/(t + ρ), 0)` from a weighted sum (s, t) of features, `ρ² = t² + κ‖s‖²`. 0 becomes
-        /// the origin.
+        /// `(s/(t + ρ), 0)` from a weighted sum (s, t) of features, `ρ² = t² + κ‖s‖²`. A sum of no
+        /// weights becomes the origin.
         pub FromSum = "barycentre.from_sum": vector [Input(0), Height], metric Horizontal;
         ss = Dot(0, 0), t = Last(0), kappa = Param(0) => {
             let curved = kappa * ss;
             let rho = (t.square() + curved).max(S::zero()).sqrt();
-            [lower(t, rho, curved), S::zero()]
+            let none = (t.square() + curved.abs()).lt(S::constant(LEAST * LEAST));
+            [S::select(none, S::zero(), lower(t, rho, curved)), S::zero()]
         }
     }
 

@@ -423,6 +423,36 @@ fn edges() {
     }
 }
 
+/// A sum of no weights gives the origin, with finite gradients.
+#[test]
+fn sums_of_nothing() {
+    fn check<M: Barycentre, T: Float>(m: M) {
+        let origin = m.origin::<T>(3);
+        let width = m.barycentre_features(&origin).len();
+        for size in [0.0, 1e-35] {
+            let tape = Tape::new();
+            // The last coordinate of the ball's features is a sum of weights, the first of the hyperboloid's.
+            let sum = tape.variable(&Tensor::from_fn([width], |_| T::nearest(size)));
+            let point = m.barycentre_from_sum(&sum);
+            assert_eq!(*point.to_tensor().data(), *origin, "{m:?}, {size}");
+            let gradients = tape.backward(point.sum());
+            assert!(gradients.wrt(sum).data().iter().all(|g| g.is_finite()), "{m:?}, {size}");
+        }
+    }
+    fn each_type<M: Barycentre>(m: M) {
+        check::<M, f32>(m.clone());
+        check::<M, f64>(m);
+    }
+    for kappa in [-1.0, -0.3] {
+        each_type(Stereographic::new(kappa));
+        each_type(Lorentz::new(kappa));
+        each_type(Klein::new(kappa));
+        each_type(HalfSpace::new(kappa));
+    }
+    each_type(Stereographic::new(0.5));
+    each_type(Euclidean);
+}
+
 /// In the half-space at all heights of the storage type: scaling a set scales its barycentre, and points
 /// as far apart as possible have the barycentre that the formula gives.
 fn ends_of_the_half_space<T: Float>(reach: i32) {

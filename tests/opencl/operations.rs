@@ -150,6 +150,11 @@ fn attention_in_tiles() {
         same!(64.0, [[20, 4], [270, 4], [270, 3]], |v| {
             v[0].tape().pairs(EuclideanDistance, [v[0], v[1]], [], [], []).attend(v[2], weights, true)
         });
+        // Scores down to -100, and queries that attend to nothing.
+        same!(256.0, [[30, 4], [20, 4], [20, 3]], |v| {
+            let scale = v[0].tape().scalar(20.0);
+            v[0].tape().pairs(ScaledDot, [v[0], v[1]], [], [], [scale]).attend(v[2], weights, true)
+        });
     }
 }
 

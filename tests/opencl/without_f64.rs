@@ -129,13 +129,12 @@ fn kernels_that_are_no_formulas() {
         close(device, 64.0, &[&[2, 300, 4], &[2, 290, 4], &[2, 290, 3]], &|v| {
             v[0].attend(v[1], v[2], 0.5, true)
         });
-        close(device, 64.0, &[&[20, 4], &[270, 4], &[270, 3]], &|v| {
-            v[0].tape().pairs(EuclideanDistance, [v[0], v[1]], [], [], []).attend(
-                v[2],
-                Weights::Sigmoid,
-                false,
-            )
-        });
+        for weights in [Weights::Sigmoid, Weights::NormalisedSigmoid] {
+            close(device, 64.0, &[&[20, 4], &[270, 4], &[270, 3]], &|v| {
+                let pairs = v[0].tape().pairs(EuclideanDistance, [v[0], v[1]], [], [], []);
+                pairs.attend(v[2], weights, false)
+            });
+        }
         let matrix =
             std::sync::Arc::new(Sparsity::new(4, 5, &[(3, 0), (0, 4), (0, 1), (2, 1), (3, 4), (3, 3)]));
         close(device, 16.0, &[&[6, 3]], &|v| v[0].segment_softmax(&matrix));

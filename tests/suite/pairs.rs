@@ -111,6 +111,39 @@ fn pair_formulas_pass_gradients_to_numbers_of_rows_and_parameters() {
     }
 }
 
+/// Attention, also of queries that attend to nothing, is the product of stored weights and values; forward
+/// mode agrees with the reverse pass. A query that is NaN has a result that is NaN.
+#[test]
+fn attention_by_all_weights() {
+    let inputs = [tensor(&[7, 3], 1), tensor(&[5, 3], 2), tensor(&[5, 2], 3)];
+    let directions: Vec<Tensor<f64>> = inputs.iter().map(|x| tensor(x.shape(), 4)).collect();
+    for weights in [Weights::Softmax, Weights::Sigmoid, Weights::NormalisedSigmoid] {
+        for causal in [false, true] {
+            let worst = check::forward_mode(&inputs, &directions, |v| {
+                let scale = v[0].tape().scalar(3.0);
+                weigh(
+                    v[0].tape().pairs(ScaledDot, [v[0], v[1]], [], [], [scale]).attend(v[2], weights, causal),
+                )
+            });
+            assert!(worst < 1e-12, "{weights:?}: {worst:e}");
+            let tape = Tape::new();
+            let [q, k, v] = inputs.each_ref().map(|x| tape.constant(x));
+            let pairs = tape.pairs(ScaledDot, [q, k], [], [], [tape.scalar(3.0)]);
+            let hidden = causal.then(|| tape.causal_mask(7, 5));
+            let stored = weights.normalise(pairs.scores(), hidden).matmul(v).to_tensor();
+            assert_close(&pairs.attend(v, weights, causal).to_tensor(), &stored, 1e-14);
+            let mut spoilt = inputs[0].clone();
+            spoilt.row_mut(5)[1] = f64::NAN;
+            let pairs = tape.pairs(ScaledDot, [tape.constant(&spoilt), k], [], [], [tape.scalar(3.0)]);
+            let y = pairs.attend(v, weights, causal).to_tensor();
+            assert!(
+                y.rows().enumerate().all(|(i, row)| row.iter().all(|x| x.is_nan() == (i == 5))),
+                "{weights:?}"
+            );
+        }
+    }
+}
+
 /// Squared distances of nearby rows far from the origin. Forward mode uses differences, as the reverse
 /// pass does, so that nothing cancels.
 #[test]

@@ -188,6 +188,12 @@ pub trait Scalar:
     fn softplus(self) -> Self {
         self.max(Self::zero()) + (-self.abs()).exp().ln_1p()
     }
+    /// The logarithm of the logistic function, `−ln(1 + e⁻ˣ)`, with the errors of
+    /// [`softplus`](Self::softplus).
+    #[inline(always)]
+    fn ln_sigmoid(self) -> Self {
+        -(-self).softplus()
+    }
 }
 
 /// `choice`, which was made by comparing `a` and `b`; where one of them is NaN, NaN with NaN derivatives.

@@ -1,5 +1,4 @@
-//! The `attend` kernel: `weights(scores) V`, tile by tile. The n × m scores are
-//! never stored.
+//! The `attend` kernel: `weights(scores) V`, tile by tile. The n × m scores are never stored.
 //!
 //! A tile is some rows of queries against some rows of keys, small enough for the cache. The softmax is
 //! computed as the tiles go by, with the largest score so far (Dao et al. 2022, FlashAttention,
@@ -36,12 +35,6 @@ pub enum Weights {
     /// The logistic function of each score, divided by its sum over the keys: a softmax of ln σ(score).
     /// Computed from the logarithms, so it does not matter how small σ is.
     NormalisedSigmoid,
-}
-
-/// The logarithm of the logistic function.
-#[inline(always)]
-fn ln_sigmoid<S: Scalar>(x: S) -> S {
-    -(-x).softplus()
 }
 
 /// Attention. Inputs: queries `[…, n, d]`, keys `[…, m, d]`, numbers of the queries, numbers of the keys,
@@ -444,7 +437,11 @@ impl<T: Storage> Running<'_, T> {
                     |x| x.sigmoid(),
                 );
             }
-            Weights::NormalisedSigmoid => line_map::<T, R>(scores, ln_sigmoid),
+            Weights::NormalisedSigmoid => line_map::<T, R>(
+                scores,
+                #[inline(always)]
+                |x| x.ln_sigmoid(),
+            ),
         }
         let m = scores.len() / self.largest.len();
         for (i, row) in scores.chunks_exact_mut(m).enumerate() {
@@ -534,7 +531,11 @@ impl<T: Storage> BackwardRow<'_, T> {
         }
         let (log, dot) = (Lanes::splat(self.log), Lanes::splat(self.dot));
         if self.weights == Weights::NormalisedSigmoid {
-            line_map::<T, R>(self.p, ln_sigmoid);
+            line_map::<T, R>(
+                self.p,
+                #[inline(always)]
+                |x| x.ln_sigmoid(),
+            );
             // 1 − σ, with all its digits.
             line_zip::<T, R>(
                 self.u,

@@ -1,4 +1,4 @@
-//! Attention as a function: any score, any mask, weights by softmax or by the logistic function.
+//! Attention as a function: any score, any mask, any weights.
 
 use std::sync::Arc;
 
@@ -15,7 +15,8 @@ pub enum Aggregation {
     Sum,
     /// The barycentre of the values' points in hyperbolic space of curvature −1, the Einstein midpoint,
     /// taken back to a value. The points are exp₀ v of the values v unless [`Attend::values`] says
-    /// otherwise. Gulcehre et al. 2019, eq. 3. In `f32` a point farther than 8 from the origin has lost its
+    /// otherwise. Gulcehre et al. 2019, eq. 3. It depends on the shares of the weights alone, so logistic
+    /// weights are normalised first. In `f32` a point farther than 8 from the origin has lost its
     /// digits.
     Barycentre,
 }
@@ -181,7 +182,8 @@ impl<'a, 't, T: Float> Attend<'a, 't, T> {
         self.aggregate(values.into(), |values| weights.sparse_matmul(edges, values))
     }
 
-    /// The weight of each edge of a graph, `[edges, heads]`. Queries and keys are as in
+    /// The weight of each edge of a graph, `[edges, heads]`, before dropout and, if logistic, before they are
+    /// normalised for a barycentre. Queries and keys are as in
     /// [`along_edges`](Self::along_edges).
     ///
     /// # Panics
@@ -205,7 +207,8 @@ impl<'a, 't, T: Float> Attend<'a, 't, T> {
         self.pairs(queries.into(), keys.into()).scores()
     }
 
-    /// The weights of all pairs, `[…, n, m]`, exactly 0 where masked.
+    /// The weights of all pairs, `[…, n, m]`, exactly 0 where masked; before dropout and, if logistic,
+    /// before they are normalised for a barycentre.
     ///
     /// # Panics
     /// If the shapes do not fit.

@@ -8,7 +8,9 @@ use cotangent_engine::{Float, Tensor, Var};
 pub enum Normaliser {
     /// 1: the result is a sum, as in relation networks.
     One,
-    /// The sum of a query's weights: the result is a mean. Where that sum is 0, the result is 0.
+    /// The sum of a query's weights: the result is a mean. Where that sum is 0, the result is 0. For logistic
+    /// weights [`Weights::NormalisedSigmoid`](cotangent_engine::Weights) with [`One`](Self::One) is the same,
+    /// and does not underflow.
     Sum,
 }
 

@@ -10,7 +10,7 @@ use cotangent_layers::{Aggregation, Attention, Dropout, Mask, Weights};
 use super::attention::scores;
 use super::*;
 
-const WEIGHTS: [Weights; 2] = [Weights::Softmax, Weights::Sigmoid];
+const WEIGHTS: [Weights; 3] = [Weights::Softmax, Weights::Sigmoid, Weights::NormalisedSigmoid];
 const AGGREGATIONS: [Aggregation; 2] = [Aggregation::Sum, Aggregation::Barycentre];
 
 /// Numbers that a row of padding may hold, but a row that counts may not.

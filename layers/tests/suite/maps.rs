@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cotangent_engine::{Float, Row, Sparsity, check};
 use cotangent_layers::score::{Distance, HalfSpaceDistance, Mapped, PolarDistance, Score, Side, UmbralCone};
-use cotangent_layers::{Aggregation, Attend, Attention, Mask, PointMap, Weights, score};
+use cotangent_layers::{Aggregation, Attend, Attention, Dropout, Mask, PointMap, Weights, score};
 use cotangent_manifolds::{HalfSpace, Hyperbolic, Lorentz, PoincareBall};
 
 use super::attention::{attention, inputs, scores, setting};
@@ -283,23 +283,22 @@ fn gradients_of_aggregated_values_agree() {
 }
 
 /// Results and gradients of barycentres: of attention in tiles, with stored weights (the queries share their
-/// keys) and along edges.
+/// keys) and along edges. Query 0 of the second, and query 1 of the third, attend to no key.
 fn barycentres<T: Float>(values: PointMap, weights: Weights, c: f64) -> [Vec<f64>; 3] {
-    let edges =
-        Arc::new(Sparsity::new(4, 5, &[(3, 0), (0, 4), (0, 1), (2, 1), (3, 4), (1, 3), (3, 3), (2, 0)]));
+    let edges = Arc::new(Sparsity::new(4, 5, &[(3, 0), (0, 4), (0, 1), (2, 1), (3, 4), (3, 3), (2, 0)]));
     let [queries, keys, rows] = inputs(33);
     let set = |x: &Tensor<f64>, n: usize| {
         let d = x.shape().width();
         Tensor::new([n, d], x.data()[..n * d].to_vec())
     };
     let (one_k, one_v) = (set(&keys, 5), set(&rows, 5));
-    let run = |way: usize, given: [&Tensor<f64>; 3]| {
+    let run = |form: usize, given: [&Tensor<f64>; 3]| {
         let tape = Tape::<T>::new();
         let [q, k, v] = given.map(|x| tape.variable(&x.cast()));
         let attend = Attend::new(&PolarDistance).weights(weights).offset(tape.scalar(c));
         let attend = attend.aggregation(Aggregation::Barycentre).values(values);
-        let hidden = Tensor::from_fn([4, 5], |i| if i % 4 == 1 { T::one() } else { T::zero() });
-        let y = match way {
+        let hidden = Tensor::from_fn([4, 5], |i| if i < 5 || i % 4 == 1 { T::one() } else { T::zero() });
+        let y = match form {
             0 => attend.causal().forward(q, k, v),
             1 => attend.mask(tape.constant(&hidden)).forward(q, k, v),
             _ => attend.along_edges(q, k, v, &edges),
@@ -325,15 +324,16 @@ fn tiny_weights_have_the_shares_of_softmax() {
     fn check<T: Float>(offsets: [f64; 3]) {
         for values in PointMap::OF_VALUES {
             let want = barycentres::<T>(values, Weights::Softmax, 0.0);
+            assert!(want[1][..2] == [0.0; 2] && want[2][2..4] == [0.0; 2], "{values:?}: {want:?}");
             for c in offsets {
                 let got = barycentres::<T>(values, Weights::Sigmoid, c);
                 // The weights differ by e^-c; and scores of the size of c are rounded.
                 let bound = 100.0 * ((-c).exp() + c * T::EPSILON);
-                for (way, (got, want)) in got.iter().zip(&want).enumerate() {
+                for (form, (got, want)) in got.iter().zip(&want).enumerate() {
                     let close = |(a, b): (&f64, &f64)| (a - b).abs() <= bound;
                     assert!(
                         got.len() == want.len() && got.iter().zip(want).all(close),
-                        "{values:?}, {c}, {way}"
+                        "{values:?}, {c}, {form}"
                     );
                 }
             }
@@ -341,6 +341,29 @@ fn tiny_weights_have_the_shares_of_softmax() {
     }
     check::<f32>([25.0, 60.0, 200.0]);
     check::<f64>([35.0, 200.0, 800.0]);
+}
+
+/// Where dropout leaves only weights of e^-95, whose gradients `f32` cannot hold, nothing is attended to.
+#[test]
+fn dropout_leaves_no_tiny_weights() {
+    for values in PointMap::OF_VALUES {
+        for weights in [Weights::Softmax, Weights::Sigmoid] {
+            let tape = Tape::<f32>::new();
+            tape.training(rng::stream(35, 3, 0));
+            let [q, k] = [Tensor::from_fn([64, 1], |_| 1.0), Tensor::new([2, 1], vec![0.0, -95.0])];
+            let v = uniform(&[2, 3], 1.5, &mut rng::stream(36, 3, 0)).cast();
+            let [q, k, v] = [q, k, v].map(|x| tape.variable(&x));
+            let attend = Attend::new(&score::Dot).sharpness(tape.scalar(1.0)).weights(weights);
+            let attend = attend.dropout(Dropout { rate: 0.5 }).aggregation(Aggregation::Barycentre);
+            let y = attend.values(values).forward(q, k, v);
+            let result = y.to_tensor();
+            let none = result.rows().filter(|row| *row == [0.0; 3]).count();
+            assert!((20..44).contains(&none), "{values:?}, {weights:?}: {none}");
+            let gradients = tape.backward(y.sum());
+            let finite = |x| gradients.wrt(x).data().iter().all(|g: &f32| g.is_finite());
+            assert!([q, k, v].into_iter().all(finite), "{values:?}, {weights:?}");
+        }
+    }
 }
 
 #[test]
