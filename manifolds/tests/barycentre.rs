@@ -440,7 +440,7 @@ fn sums_of_nothing() {
         }
     }
     fn each_type<M: Barycentre>(m: M) {
-        check::<M, f32>(m.clone());
+        check::<M, f32>(m);
         check::<M, f64>(m);
     }
     for kappa in [-1.0, -0.3] {

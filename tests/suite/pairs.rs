@@ -1,7 +1,7 @@
 //! Scores of pairs and attention: values against plain loops, gradients and forward mode against finite
 //! differences, single precision against double.
 
-use cotangent::engine::formulas::EuclideanDistance;
+use cotangent::engine::formulas::{EuclideanDistance, ScaledDot};
 use cotangent::engine::{Weights, check};
 use cotangent::layers::score::{Distance, HalfSpaceDistance, PenumbralCone, PolarDistance, UmbralCone};
 use cotangent::prelude::*;

@@ -41,7 +41,7 @@ impl Weights {
     /// If there are not as many scores as edges.
     #[track_caller]
     pub fn normalise_edges<'t, T: Float>(self, scores: Var<'t, T>, edges: &Arc<Sparsity>) -> Var<'t, T> {
-        assert_eq!(scores.shape().axes().first(), Some(&edges.len()), "one score for each edge");
+        assert_eq!(scores.shape().axes().first(), Some(&edges.pairs().len()), "one score for each edge");
         match self {
             Weights::Softmax => scores.segment_softmax(edges),
             Weights::Sigmoid => scores.sigmoid(),
