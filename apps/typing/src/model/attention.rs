@@ -1,5 +1,6 @@
 //! Distance-based attention: López & Strube 2020, section 4.4 and appendix D.
 
+use cotangent::engine::Weights;
 use cotangent::prelude::*;
 
 use super::encoder::{Encoded, RANGE};
@@ -54,12 +55,12 @@ impl<S: PartSpace<T>, T: Float> Pooling<S, T> {
         if let Some(offset) = &self.offset {
             scores = scores - offset.on(tape);
         }
+        // The midpoint depends on the shares of the weights alone. Computed as shares they do not underflow.
         let weights = match self.weights {
-            AttentionWeights::Softmax => {
-                scores.masked_fill(positions.ended(tape), f64::NEG_INFINITY).softmax(-1)
-            }
-            AttentionWeights::Sigmoid => scores.sigmoid() * positions.inside(tape),
+            AttentionWeights::Softmax => Weights::Softmax,
+            AttentionWeights::Sigmoid => Weights::NormalisedSigmoid,
         };
+        let weights = weights.normalise(scores, Some(positions.ended(tape)));
         let midpoints = space.gyromidpoint(*x.coordinates(), weights);
         Pooled {
             points: space.give(Point::new(*space, midpoints)),
@@ -147,28 +148,30 @@ mod tests {
         assert!(error < 1e-15, "{error}");
     }
 
-    /// With a sigmoid the midpoint divides by the sum of the weights: equal points give that point.
+    /// With a sigmoid the midpoint divides by the sum of the weights: equal points give that point, however
+    /// small the weights are.
     #[test]
     fn weights_by_sigmoid_need_no_sum_of_one() {
-        for space in [Space::Euclidean, Space::Hyperbolic] {
-            let weights = AttentionWeights::Sigmoid;
-            let config = Config { attention_weights: weights, ..Config::for_crowd(Size::Base, space) };
-            let rng = &mut rng::stream(3, "test", 0);
-            let tape = Tape::<f64>::new();
-            let x = tape.constant(&Tensor::from_fn([1, 3, 2], |i| [0.3, -0.4][i % 2]));
+        fn pooled<S: PartSpace<f64>>(space: S, config: &Config, c: f64, x: Located<'_, f64>) -> Vec<f64> {
+            let mut pooling = Pooling::new(space, 2, 3, config, &mut rng::stream(3, "test", 0));
+            pooling.offset.as_mut().expect("a model with c").value_mut().data_mut()[0] = c;
             let example = Example { mention: vec![0; 3], ..Example::default() };
             let places = Batch::new(&[&example]).mention.places();
-            let ball = super::super::space::ball();
-            let found = match space {
-                Space::Euclidean => {
-                    Pooling::new(Euclidean, 2, 3, &config, rng).forward(Located::Flat(x), &places)
-                }
-                Space::Hyperbolic => {
-                    Pooling::new(ball, 2, 3, &config, rng).forward(Located::Curved(x), &places)
-                }
-            };
-            let found = found.points.coordinates().to_tensor();
-            assert!((found.data()[0] - 0.3).abs() < 1e-14 && (found.data()[1] + 0.4).abs() < 1e-14);
+            pooling.forward(x, &places).points.coordinates().to_tensor().data().to_vec()
+        }
+        for c in [0.0, 2000.0] {
+            for space in [Space::Euclidean, Space::Hyperbolic] {
+                let attention_weights = AttentionWeights::Sigmoid;
+                let config = Config::for_crowd(Size::Base, space);
+                let config = Config { attention_weights, attention_offset: true, ..config };
+                let tape = Tape::<f64>::new();
+                let x = tape.constant(&Tensor::from_fn([1, 3, 2], |i| [0.3, -0.4][i % 2]));
+                let found = match space {
+                    Space::Euclidean => pooled(Euclidean, &config, c, Located::Flat(x)),
+                    Space::Hyperbolic => pooled(super::super::space::ball(), &config, c, Located::Curved(x)),
+                };
+                assert!((found[0] - 0.3).abs() < 1e-14 && (found[1] + 0.4).abs() < 1e-14, "{c}: {found:?}");
+            }
         }
     }
 }
