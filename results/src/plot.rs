@@ -70,6 +70,9 @@ enum Content {
     Lines {
         /// What the horizontal axis is.
         across: String,
+        /// Distance of the marks on the vertical axis; where that is logarithmic they are powers of 10.
+        #[serde(default)]
+        marks: Option<f64>,
         points: Vec<Place>,
     },
     /// A line for each series through a point for each line of the data.
@@ -114,7 +117,7 @@ pub(crate) fn render(results: &Path, records: &[Record]) -> Result<Vec<Rendered>
     for plot in &plots {
         let text = match &plot.content {
             Content::Bars { panels, decimals } => bars(plot, panels, *decimals, records),
-            Content::Lines { across, points } => lines(plot, across, points, records),
+            Content::Lines { across, marks, points } => lines(plot, across, *marks, points, records),
             Content::Courses { across, x, y, marks } => courses(plot, across, [x, y], *marks, records),
         };
         let text =
@@ -306,14 +309,27 @@ fn polyline(canvas: &Canvas<'_>, points: &[(i32, i32)], colour: RGBColor) -> Dra
     points.iter().try_for_each(|&point| canvas.dot(point, colour))
 }
 
-fn lines(plot: &Plot, across: &str, places: &[Place], records: &[Record]) -> Result<String, String> {
+fn lines(
+    plot: &Plot,
+    across: &str,
+    marks: Option<f64>,
+    places: &[Place],
+    records: &[Record],
+) -> Result<String, String> {
     let frame = Frame::new(plot);
     let (Some(first), Some(last)) = (places.first(), places.last()) else { return Err("no points".into()) };
     let x = |place: &Place| Frame::x((place.x - first.x) / (last.x - first.x));
     frame.draw(plot, across, |canvas| {
-        let powers = plot.range.map(|value| value.log10().round() as i32);
-        for power in (powers[0]..=powers[1]).step_by(4) {
-            frame.level(canvas, frame.y(plot, 10f64.powi(power)), &format!("1e{power}"))?;
+        if plot.log {
+            let powers = plot.range.map(|value| value.log10().round() as i32);
+            for power in (powers[0]..=powers[1]).step_by(4) {
+                frame.level(canvas, frame.y(plot, 10f64.powi(power)), &format!("1e{power}"))?;
+            }
+        } else {
+            let marks = marks.ok_or("an axis that is not logarithmic needs marks")?;
+            for value in multiples(plot.range[0], plot.range[1], marks) {
+                frame.level(canvas, frame.y(plot, value), &with_commas(value, decimals(marks)))?;
+            }
         }
         for place in places {
             frame.place(canvas, x(place), &place.label)?;
