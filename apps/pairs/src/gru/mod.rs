@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use clap::ValueEnum;
-use cotangent::optim::train::{Epoch, Goal, History, Shuffled, Trainer};
+use cotangent::optim::train::{Epoch, Goal, History, Trainer};
 use cotangent::prelude::*;
 use cotangent_apps_common::confusion::Confusion;
 use cotangent_apps_common::curves::{self, Series};
@@ -20,10 +20,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::sentence_pairs::{Pair, SentencePairs};
 
+mod batches;
 mod model;
 #[cfg(test)]
 mod tests;
 
+use batches::PairBatches;
 use model::{Model, classify, learned_kappa, side_by_side};
 
 /// The recurrent layer that reads sentences.
@@ -119,8 +121,9 @@ pub enum Protocol {
     Adam,
     /// As in the authors' own program: Adam for Euclidean parameters; for points Riemannian SGD, at 10 times
     /// that rate, and words at 100 times. Each parameter's gradient is clipped by itself. Words start near
-    /// the origin, each matrix and each class's normal by Glorot's rule. SNLI is validated on all pairs of
-    /// dev_2class.
+    /// the origin, each matrix and each class's normal by Glorot's rule. Batches are drawn up once, in the
+    /// order of the data, so both pairs of a first sentence of PREFIX are in one batch; only the order of
+    /// batches changes. SNLI is validated on all pairs of dev_2class.
     Released,
 }
 
@@ -389,7 +392,7 @@ impl Run<'_> {
         let history = trainer.run(
             &mut model,
             &mut adam,
-            &Shuffled { items: data.train.len(), batch: config.batch, seed: config.seed },
+            &PairBatches::new(data.train.len(), config),
             |model, tape, items| {
                 let pairs: Vec<&Pair> = items.iter().map(|&i| &data.train[i as usize]).collect();
                 let (sentences, classes) = side_by_side(&pairs);
