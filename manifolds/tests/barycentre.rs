@@ -423,7 +423,7 @@ fn edges() {
     }
 }
 
-/// A sum of no weights gives the origin, with finite gradients.
+/// A sum of no weights, or of less than 1e-30, gives the origin, with finite gradients.
 #[test]
 fn sums_of_nothing() {
     fn check<M: Barycentre, T: Float>(m: M) {
@@ -431,7 +431,7 @@ fn sums_of_nothing() {
         let width = m.barycentre_features(&origin).len();
         for size in [0.0, 1e-35] {
             let tape = Tape::new();
-            // The last coordinate of the ball's features is a sum of weights, the first of the hyperboloid's.
+            // One of the coordinates is the sum of the weights; here all have its size.
             let sum = tape.variable(&Tensor::from_fn([width], |_| T::nearest(size)));
             let point = m.barycentre_from_sum(&sum);
             assert_eq!(*point.to_tensor().data(), *origin, "{m:?}, {size}");

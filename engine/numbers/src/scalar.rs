@@ -188,10 +188,10 @@ pub trait Scalar:
     fn softplus(self) -> Self {
         self.max(Self::zero()) + (-self.abs()).exp().ln_1p()
     }
-    /// The logarithm of the logistic function, `−ln(1 + e⁻ˣ)`, with the errors of
-    /// [`softplus`](Self::softplus).
+    /// The logarithm of the logistic function, `−ln(1 + e⁻ˣ)`, without overflow. Error below 1.6 ulp;
+    /// `f32` 1.6.
     #[inline(always)]
-    fn ln_sigmoid(self) -> Self {
+    fn log_sigmoid(self) -> Self {
         -(-self).softplus()
     }
 }

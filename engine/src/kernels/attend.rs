@@ -440,7 +440,7 @@ impl<T: Storage> Running<'_, T> {
             Weights::NormalisedSigmoid => line_map::<T, R>(
                 scores,
                 #[inline(always)]
-                |x| x.ln_sigmoid(),
+                |x| x.log_sigmoid(),
             ),
         }
         let m = scores.len() / self.largest.len();
@@ -534,7 +534,7 @@ impl<T: Storage> BackwardRow<'_, T> {
             line_map::<T, R>(
                 self.p,
                 #[inline(always)]
-                |x| x.ln_sigmoid(),
+                |x| x.log_sigmoid(),
             );
             // 1 − σ, with all its digits.
             line_zip::<T, R>(

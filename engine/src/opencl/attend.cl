@@ -91,13 +91,17 @@ __kernel void softmax_gradient(
     u[p] = weight * (u[p] - dots[p / columns]);
 }
 
-// The logistic function, and its logarithm, as in kernels/attend.rs.
-elem sigmoid_of(elem x) {
-    return 1 / (1 + exp(-x));
+// The logistic function, and its logarithm: `sigmoid` and `log_sigmoid` are printed from their formulas.
+static elem sigmoid_of(elem x) {
+    elem y;
+    sigmoid(&x, &y);
+    return y;
 }
 
-elem ln_sigmoid_of(elem x) {
-    return isnan(x) ? x : -(fmax(-x, (elem)0) + log1p(exp(-fabs(x))));
+static elem log_sigmoid_of(elem x) {
+    elem y;
+    log_sigmoid(&x, &y);
+    return y;
 }
 
 // Replaces the scores of a tile by weights.
@@ -109,7 +113,7 @@ __kernel void logistic(ulong count, __global elem *s) {
 // Replaces the scores of a tile by the logarithms of the logistic function.
 __kernel void log_logistic(ulong count, __global elem *s) {
     const ulong p = get_global_id(0);
-    if (p < count) s[p] = ln_sigmoid_of(s[p]);
+    if (p < count) s[p] = log_sigmoid_of(s[p]);
 }
 
 // Replaces scores s by the weights P, and the gradient u of P by that of the scores: P (1 - P) u.
@@ -129,7 +133,7 @@ __kernel void normalised_logistic_gradient(
 ) {
     const ulong p = get_global_id(0);
     if (p >= count) return;
-    const elem ln = ln_sigmoid_of(s[p]), weight = exp(ln - logs[p / columns]);
+    const elem ln = log_sigmoid_of(s[p]), weight = exp(ln - logs[p / columns]);
     s[p] = weight;
     u[p] = weight * ((u[p] - dots[p / columns]) * -expm1(ln));
 }

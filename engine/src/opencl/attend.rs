@@ -13,7 +13,9 @@ use super::scalar::PLAIN;
 use crate::formula::pair::PairForm;
 use crate::kernels::attend::{Attend, Inputs, Weights};
 use crate::kernels::pair::{Sizes, sizes};
+use crate::numbers::scalar::Scalar;
 use crate::numbers::storage::Storage;
+use crate::numbers::trace::Expression;
 use crate::tensor::device::copies;
 use crate::tensor::device::memory::Memory;
 use crate::tensor::device::program::{Key, Program, c_type, functions};
@@ -25,7 +27,10 @@ const KEYS: usize = 256;
 
 fn program<T: Storage>(queue: &Queue) -> Arc<Program> {
     let source = || {
-        let functions = WIDE_LOG.to_owned() + &functions(c_type::<T>(), &[]);
+        let sigmoid = Expression::trace_as::<T>(1, |x| vec![x[0].sigmoid()]);
+        let log_sigmoid = Expression::trace_as::<T>(1, |x| vec![x[0].log_sigmoid()]);
+        let logistic = [("sigmoid", sigmoid), ("log_sigmoid", log_sigmoid)];
+        let functions = WIDE_LOG.to_owned() + &functions(c_type::<T>(), &logistic);
         functions + PLAIN + &queue.team(0).source() + include_str!("attend.cl")
     };
     queue.program::<T>(Key::new::<T>("attend", None), source)

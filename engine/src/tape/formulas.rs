@@ -116,6 +116,8 @@ elementwise! {
     Erf erf (x in -3.0..3.0) = x.erf();
     /// The logistic function `1/(1 + e⁻ˣ)`.
     Sigmoid sigmoid (x in -9.0..9.0) = x.sigmoid();
+    /// The logarithm of the logistic function, `−ln(1 + e⁻ˣ)`.
+    LogSigmoid log_sigmoid (x in -9.0..9.0) = x.log_sigmoid();
     /// `ln(1 + eˣ)`.
     Softplus softplus (x in -9.0..9.0) = x.softplus();
     /// `x Φ(x)`, Φ the normal distribution function (Hendrycks & Gimpel 2016).

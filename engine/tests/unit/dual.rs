@@ -38,6 +38,7 @@ fn derivatives_equal_finite_differences() {
         gelu: [-3.0, 0.0, 1.0];
         sigmoid: [-2.0, 0.0, 3.0];
         softplus: [-2.0, 0.5, 3.0];
+        log_sigmoid: [-2.0, 0.5, 3.0];
         square: [-2.0, 0.0, 3.0];
         recip: [-2.0, 3.0];
         abs: [-2.0, 3.0];

@@ -1,5 +1,7 @@
 //! The authors' protocol: how it starts and how it steps.
 
+use cotangent::optim::train::Batches;
+
 use super::*;
 
 fn config(protocol: Protocol, seed: u64) -> Config {
@@ -88,4 +90,24 @@ fn the_released_protocol_steps_as_the_authors_program() {
     assert!((word - 0.05).abs() < 1e-8 && (bias - 0.005).abs() < 1e-8, "{word} {bias}");
     assert!(parts.matrix.value().data().iter().all(|x| (x + 0.001).abs() < 1e-8), "{:?}", parts.matrix);
     assert!(moved(parts.words.points.value().row(0)) < 1e-8);
+}
+
+/// All pairs once, in batches of 4, in an order that changes from epoch to epoch. The released protocol keeps
+/// its batches.
+#[test]
+fn the_released_protocol_keeps_its_batches() {
+    for protocol in [Protocol::Adam, Protocol::Released] {
+        let batches = PairBatches::new(10, &Config { batch: 4, ..config(protocol, 42) });
+        let epochs: Vec<_> = (0..6).map(|epoch| batches.of_epoch(epoch)).collect();
+        for epoch in &epochs {
+            let mut all = epoch.concat();
+            all.sort_unstable();
+            assert_eq!(all, (0..10).collect::<Vec<u32>>());
+            let mut sorted = epoch.clone();
+            sorted.sort();
+            let kept = sorted == [vec![0, 1, 2, 3], vec![4, 5, 6, 7], vec![8, 9]];
+            assert_eq!(kept, protocol == Protocol::Released, "{epoch:?}");
+        }
+        assert!(epochs.iter().any(|epoch| *epoch != epochs[0]), "{protocol:?}");
+    }
 }

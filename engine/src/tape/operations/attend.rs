@@ -29,7 +29,7 @@ impl Weights {
         let weights = match self {
             Weights::Softmax => lowered.softmax(-1),
             Weights::Sigmoid => lowered.sigmoid(),
-            Weights::NormalisedSigmoid => ln_sigmoid(lowered).softmax(-1),
+            Weights::NormalisedSigmoid => lowered.log_sigmoid().softmax(-1),
         };
         hidden.map_or(weights, |hidden| weights.masked_fill(hidden, 0.0))
     }
@@ -45,14 +45,9 @@ impl Weights {
         match self {
             Weights::Softmax => scores.segment_softmax(edges),
             Weights::Sigmoid => scores.sigmoid(),
-            Weights::NormalisedSigmoid => ln_sigmoid(scores).segment_softmax(edges),
+            Weights::NormalisedSigmoid => scores.log_sigmoid().segment_softmax(edges),
         }
     }
-}
-
-/// The logarithm of the logistic function.
-fn ln_sigmoid<T: Float>(scores: Var<'_, T>) -> Var<'_, T> {
-    -(-scores).softplus()
 }
 
 impl<'t, T: Float> Var<'t, T> {

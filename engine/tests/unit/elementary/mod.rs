@@ -161,6 +161,8 @@ cases! {
     sigmoid = |x| x.sigmoid(); |x| ((-x.clone()).exp() + 1.0).recip();
         on [-746.0, 746.0], [-9.0, 9.0]; 2.5, 2.8;
     softplus = |x| x.softplus(); |x| x.exp().ln_1p(); on [-746.0, 746.0], [-9.0, 9.0]; 1.6, 1.6;
+    log_sigmoid = |x| x.log_sigmoid(); |x| -(-x.clone()).exp().ln_1p();
+        on [-746.0, 746.0], [-9.0, 9.0]; 1.6, 1.6;
     tanc = |s| s.tanc(); tanc_of; on [-1e9, SQUARED], [-9.0, 9.0]; 4.0, 5.1;
     arctanc = |s| s.arctanc(); arctanc_of; on [f64::EPSILON - 1.0, MAX], [-1.0, 9.0]; 2.1, 3.0;
     sinc = |s| s.sinc(); sinc_of; on [-515_000.0, SQUARED], [-30.0, 90.0]; 3.3, 3.6;
@@ -257,6 +259,7 @@ macro_rules! edges {
                 gelu: 0.0 => 0.0, INF => INF, -INF => -0.0, 1e4 => 1e4, -1e4 => -0.0, NAN => NAN;
                 sigmoid: 0.0 => 0.5, INF => 1.0, -INF => 0.0, NAN => NAN;
                 softplus: INF => INF, -INF => 0.0, 1e4 => 1e4, NAN => NAN;
+                log_sigmoid: INF => -0.0, -INF => -INF, -1e4 => -1e4, NAN => NAN;
                 tanc: 0.0 => 1.0, -0.0 => 1.0, TINY => 1.0, -TINY => 1.0, -INF => 0.0, NAN => NAN;
                 arctanc: 0.0 => 1.0, -0.0 => 1.0, TINY => 1.0, -TINY => 1.0, INF => 0.0, -1.0 => INF,
                     -1.1 => NAN, NAN => NAN;
