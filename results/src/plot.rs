@@ -49,8 +49,7 @@ struct Series {
     key: String,
     /// The key of a number that is divided by that of `key`.
     over: Option<String>,
-    /// In lines, the `table` of the one line of the data that has the values of `where`; in courses, of all
-    /// lines that have them.
+    /// In lines and courses, the `table` of the lines of the data that have the values of `where`.
     #[serde(default)]
     table: String,
     #[serde(default)]
@@ -99,13 +98,18 @@ struct Panel {
     label: String,
 }
 
-/// A place on the horizontal axis, and the key of the numbers there.
+/// A place on the horizontal axis, and the key of the numbers there. A series has the number of the one line
+/// that has its values, and also those of the place's `where`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Place {
     x: f64,
     label: String,
     key: String,
+    /// The table, if it is not that of the series.
+    table: Option<String>,
+    #[serde(default)]
+    r#where: Map<String, Value>,
 }
 
 /// Renders every plot of `plots.json`.
@@ -335,12 +339,19 @@ fn lines(
             frame.place(canvas, x(place), &place.label)?;
         }
         for (series, colour) in plot.series.iter().zip(COLOURS) {
-            let mut rows = records.iter().filter(|row| row.matches(&series.table, &series.r#where));
-            let (Some(row), None) = (rows.next(), rows.next()) else {
-                return Err(format!("series {}: not one line of the data has its values", series.label));
-            };
             let mut points = Vec::new();
             for place in places {
+                let table = place.table.as_ref().unwrap_or(&series.table);
+                let wanted = |row: &&Record| {
+                    [&series.r#where, &place.r#where].iter().all(|values| row.matches(table, values))
+                };
+                let mut rows = records.iter().filter(wanted);
+                let (Some(row), None) = (rows.next(), rows.next()) else {
+                    return Err(format!(
+                        "series {}, {}: not one line of the data has its values",
+                        series.label, place.label
+                    ));
+                };
                 let value = row.number(&place.key, None).ok_or_else(|| format!("no number {}", place.key))?;
                 points.push((x(place), frame.y(plot, value)));
             }

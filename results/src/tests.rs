@@ -92,6 +92,41 @@ fn a_course_is_drawn_through_all_lines_of_a_table() {
 }
 
 #[test]
+fn the_places_of_a_line_are_of_one_line_of_the_data_each() {
+    let folder = project(FRESH, LINE);
+    let plot = r#"[{"name": "dims", "title": "Dims", "axis": "BLEU", "range": [0, 40],
+        "series": [{"label": "dot", "table": "none", "where": {"row.score": "dot"}}],
+        "content": {"lines": {"across": "dimensions", "marks": 20, "points": [
+            {"x": 1, "label": "two", "key": "figures.rank", "table": "ranks", "where": {"row.dim": 2}},
+            {"x": 2, "label": "four", "key": "figures.rank", "table": "ranks", "where": {"row.dim": 4}},
+            {"x": 3, "label": "more", "key": "figures.rank", "table": "ranks", "where": {"row.dim": 8}}]}}}]"#;
+    std::fs::create_dir(folder.path().join("results/plots")).unwrap();
+    std::fs::write(folder.path().join("results/plots.json"), plot).unwrap();
+    let line = |dim: u32, rank: u32| {
+        let row = format!(r#""row": {{"score": "dot", "dim": {dim}, "#);
+        LINE.replace(r#""row": {"#, &row).replace("1.1914", &rank.to_string()) + "\n"
+    };
+    let data = folder.path().join("results/data/ranks.jsonl");
+    let [two, four, more] = [line(2, 10), line(4, 40), line(8, 20)];
+    std::fs::write(&data, format!("{two}{more}")).unwrap();
+    let text = problems(folder.path());
+    assert!(text.contains("series dot, four: not one line"), "{text}");
+    std::fs::write(&data, format!("{two}{two}{four}{more}")).unwrap();
+    let text = problems(folder.path());
+    assert!(text.contains("series dot, two: not one line"), "{text}");
+    std::fs::write(&data, format!("{two}{four}{more}")).unwrap();
+    render(folder.path()).unwrap();
+    let drawn = std::fs::read_to_string(folder.path().join("results/plots/dims.svg")).unwrap();
+    let heights: Vec<i32> = drawn
+        .split(" cy=\"")
+        .skip(1)
+        .map(|after| after.split_once('"').unwrap().0.parse().unwrap())
+        .collect();
+    let [two, four, more] = heights[..] else { panic!("{heights:?}") };
+    assert_eq!(two - more, (two - four) / 3, "10, 40 and 20 are drawn in proportion");
+}
+
+#[test]
 fn a_malformed_line_is_named() {
     let cases = [
         (LINE.replace(r#""seed": 42, "#, ""), "missing field `seed`"),

@@ -14,14 +14,14 @@ use cotangent_apps_common::threads::ThreadsOption;
 
 use super::comparison::{self, Line};
 use super::parallel_text::ParallelText;
-use super::{AttentionOf, Config, Metrics, NormOption, PositionsOption, Search, Size, Translator, train};
+use super::{Config, Metrics, NormOption, PositionsOption, Queries, Search, Size, Translator, train};
 use crate::attention::{AttentionOptions, Scores};
 
 const EXAMPLES: &str = "\
 Examples:
   transformer train --path data/multi30k --attention penumbral --epochs 20
   transformer train --train pairs.tsv --validation val.tsv --test test.tsv --size small
-  transformer attend --sentence 'Ein Hund spielt im Schnee.' --of source --out attention.svg";
+  transformer attend --sentence 'Ein Hund spielt im Schnee.' --queries source --out attention.svg";
 
 /// Translation by transformers. The attention score can be a dot product, a hyperbolic distance, cones and
 /// others (Vaswani et al. 2017; Gulcehre et al. 2019; Tseng et al. 2023).
@@ -238,9 +238,9 @@ struct Attend {
     /// The sentence to translate.
     #[arg(long, help_heading = "Data")]
     sentence: String,
-    /// What attends to the tokens of the sentence.
-    #[arg(long = "of", value_enum, default_value_t = AttentionOf::Translation, help_heading = "Data")]
-    attention: AttentionOf,
+    /// Whose tokens are the queries; the keys are the tokens of the sentence.
+    #[arg(long, value_enum, default_value_t = Queries::Translation, help_heading = "Data")]
+    queries: Queries,
     /// The picture to write, as SVG.
     #[arg(long, default_value = "attention.svg", help_heading = RUN)]
     out: PathBuf,
@@ -474,7 +474,7 @@ impl Translate {
 impl Attend {
     fn run(self, scores: &Scores) -> Result<()> {
         let translator = Translator::load(&self.model, scores, self.device.choose()?)?;
-        say!("{}", translator.heatmap(&self.sentence, self.attention, &self.search.check()?, &self.out)?);
+        say!("{}", translator.heatmap(&self.sentence, self.queries, &self.search.check()?, &self.out)?);
         say!("written to {}", self.out.display());
         Ok(())
     }

@@ -40,7 +40,7 @@ use model::Model;
 use parallel_text::{ParallelText, Sentences};
 pub use search::Search;
 use translator::fits;
-pub use translator::{AttentionOf, Translator};
+pub use translator::{Queries, Translator};
 
 /// `metrics.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

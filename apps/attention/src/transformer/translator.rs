@@ -27,12 +27,12 @@ pub(super) fn fits(model: &Model, sources: &[Vec<u32>]) -> Result<()> {
     }
 }
 
-/// What attends to the tokens of the source sentence, in a picture.
+/// Whose tokens are the queries in a picture of attention; the keys are the tokens of the source sentence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum AttentionOf {
-    /// The sentence itself, in the encoder.
+pub enum Queries {
+    /// Those of the source sentence, in the encoder.
     Source,
-    /// Its translation, in the decoder.
+    /// Those of its translation, in the decoder.
     Translation,
 }
 
@@ -90,13 +90,7 @@ impl Translator {
     ///
     /// # Errors
     /// If the sentence is blank or too long, or the file cannot be written.
-    pub fn heatmap(
-        &self,
-        sentence: &str,
-        attention: AttentionOf,
-        search: &Search,
-        path: &Path,
-    ) -> Result<String> {
+    pub fn heatmap(&self, sentence: &str, queries: Queries, search: &Search, path: &Path) -> Result<String> {
         let source = self.bpe.encode(sentence.trim());
         if source.is_empty() {
             return Err(AppError::usage("--sentence: the sentence is blank"));
@@ -106,9 +100,9 @@ impl Translator {
             search.translate(&self.model, std::slice::from_ref(&source), &self.device).remove(0);
         let with_end = [&source[..], &[END]].concat();
         let columns = self.bpe.parts(&with_end);
-        let (weights, rows) = match attention {
-            AttentionOf::Source => (self.model.weights_within(&with_end, &self.device), columns.clone()),
-            AttentionOf::Translation => (
+        let (weights, rows) = match queries {
+            Queries::Source => (self.model.weights_within(&with_end, &self.device), columns.clone()),
+            Queries::Translation => (
                 self.model.weights(&with_end, &translation, &self.device),
                 self.bpe.parts(&[&translation[..], &[END]].concat()),
             ),

@@ -98,7 +98,7 @@ fn it_learns_to_translate() {
     let svg = std::fs::read_to_string(&picture).unwrap();
     assert!(svg.contains("head 2") && svg.contains("zwei") && svg.matches("<rect").count() > 20);
     // Attention of the sentence to itself: its words are the labels of rows and columns.
-    TRANSFORMER.succeeds(&[&args[..], &["--of", "source"]].concat());
+    TRANSFORMER.succeeds(&[&args[..], &["--queries", "source"]].concat());
     let within = std::fs::read_to_string(&picture).unwrap();
     assert!(within.matches("zwei").count() > svg.matches("zwei").count(), "{within}");
 }
