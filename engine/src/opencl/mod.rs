@@ -17,7 +17,7 @@
 //! both are `f64`, and results of row and elementwise formulas have the processor's bits. Where it has none,
 //! only tensors of `f32` are computed, and no program contains `double`:
 //!
-//! - `scalar` is a compensated sum of two `f32`, with 48 bits. Its arithmetic has relative errors of at most
+//! - `scalar` is a double-single number, the unevaluated sum of two `f32`, with 48 bits. Its arithmetic has relative errors of at most
 //!   2⁻⁴⁴, its elementary functions of at most 2⁻⁴⁰. The values and gradients of every row
 //!   formula of the registry are within an ulp (of a row's largest element) of the processor's. In the ball,
 //!   for points up to `1 − ‖x‖ = 10⁻⁶`, distances, their gradients, sums, logarithms and
@@ -29,7 +29,7 @@
 //! - The range is that of `f32`. The square of a coordinate below 10⁻¹⁹ is 0, that of one above 10¹⁹
 //!   is infinite, and squares lose digits below coordinates of 10⁻¹². On the hyperboloid, areas are
 //!   fourth powers and overflow at coordinates of 10⁹. Constants by which formulas avoid overflow are
-//!   replaced by ones for the range of `f32`. Exponentials are infinite from arguments of 89 on, and results
+//!   chosen for the range of `f32`. Exponentials are infinite from arguments of 89 on, and results
 //!   that depend on them may be NaN: those of long tangent vectors of a hyperboloid or a half-space, and of
 //!   geodesics far beyond their ends.
 //!

@@ -1,9 +1,8 @@
-//! Laws of the manifolds of matrices, with the numbers of the list of laws that the manifolds are tested
-//! by.
+//! Laws of the manifolds of matrices.
 //!
 //! Errors are compared with `C · u · condition`, u the unit roundoff of storage. The condition is 1 for
-//! orthonormal columns. For a positive definite matrix it is its condition number: an ulp of an element
-//! is that distance.
+//! orthonormal columns. For a positive definite matrix it is its condition number: an error of one ulp in
+//! an element moves the point by that distance.
 
 mod decompositions;
 mod grassmann;
