@@ -20,10 +20,16 @@ pub fn width(text: &str, size: f64) -> f64 {
     size * text.chars().map(advance).sum::<f64>()
 }
 
+/// The text with U+FFFD for each character that XML, and so SVG, does not allow.
+pub fn allowed(text: &str) -> String {
+    let allowed = |c: char| matches!(c, '\t' | '\n' | '\r' | ' '..='\u{fffd}' | '\u{10000}'..);
+    text.chars().map(|c| if allowed(c) { c } else { '\u{fffd}' }).collect()
+}
+
 /// Splits a text into lines of width at most `room`. Words that are wider than a line are broken.
 pub fn wrap(text: &str, size: f64, room: f64) -> Vec<String> {
     let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
+    for word in allowed(text).split_whitespace() {
         let line = lines.last_mut().expect("there is always a line");
         let longer = format!("{line} {word}");
         if line.is_empty() {
@@ -49,6 +55,7 @@ pub fn wrap(text: &str, size: f64, room: f64) -> Vec<String> {
 
 /// Shortens a text to width at most `room`, with an ellipsis in place of its end.
 pub fn shorten(text: &str, size: f64, room: f64) -> String {
+    let text = &*allowed(text);
     if width(text, size) <= room {
         return text.to_owned();
     }
@@ -68,6 +75,12 @@ fn fitting(text: &str, size: f64, room: f64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn characters_that_svg_does_not_allow_are_replaced() {
+        assert_eq!(shorten("a\u{1}b\tc\u{ffff}<犬𝛼", 1.0, 99.0), "a\u{fffd}b\tc\u{fffd}<犬𝛼");
+        assert_eq!(wrap("a\u{1f} b", 1.0, 99.0), ["a\u{fffd} b"]);
+    }
 
     #[test]
     fn lines_fit_and_have_all_words() {

@@ -39,12 +39,40 @@ pub fn at_least_one(options: &[(&str, u64)]) -> Result<()> {
     check(options, |value| value > 0, "at least 1")
 }
 
+/// The largest number of runs.
+const SEEDS: u64 = 1_000_000;
+
+/// The largest number of parameters of a model. A larger one would not fit into memory.
+const PARAMETERS: f64 = 4e9;
+
+/// Checks the number of parameters of a model that is about to be made; `least` may leave out small parts.
+///
+/// # Errors
+/// If it has too many.
+pub fn parameters(least: f64) -> Result<()> {
+    if least > PARAMETERS {
+        let message = format!("a model of {least:.1e} parameters: fewer or narrower layers are needed");
+        return Err(AppError::usage(message));
+    }
+    Ok(())
+}
+
+/// The number of steps of a training: batches of an epoch times epochs.
+///
+/// # Errors
+/// If it is too large.
+pub fn steps(epochs: u64, batches: u64) -> Result<u64> {
+    let message =
+        || AppError::usage(format!("--epochs {epochs}: with {batches} batches each it is too large"));
+    epochs.checked_mul(batches).ok_or_else(message)
+}
+
 /// The seeds of several runs: consecutive numbers.
 ///
 /// # Errors
-/// If `count` is 0, or the last seed would be too large.
+/// If `count` is 0 or above a million, or the last seed would be too large.
 pub fn seeds(first: u64, count: u64) -> Result<std::ops::Range<u64>> {
-    at_least_one(&[("seeds", count)])?;
+    check(&[("seeds", count)], |count| (1..=SEEDS).contains(&count), "from 1 to 1000000")?;
     let end = first.checked_add(count);
     let message = || AppError::usage(format!("--seed {first}: with --seeds {count} it is too large"));
     Ok(first..end.ok_or_else(message)?)

@@ -6,7 +6,10 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use cotangent::optim::train::CHECKPOINT;
+
 use crate::error::{AppError, Result};
+use crate::say;
 
 /// The locked file. It stays after the run, but the system releases the lock when the process ends, even
 /// if it is killed.
@@ -39,6 +42,57 @@ pub fn hold(directory: &Path) -> Result<Held> {
     }
 }
 
+/// The files that trainings write to their output directories, beside those of an averaged epoch.
+const FILES: [&str; 19] = [
+    "checkpoint.bin",
+    "checkpoint.next",
+    "model.safetensors",
+    "model.next",
+    "metrics.json",
+    "config.json",
+    "tokenizer.json",
+    "typing.json",
+    "epochs.json",
+    "translations.txt",
+    "embedding.tsv",
+    "embedding.safetensors",
+    "validation.tsv",
+    "test.tsv",
+    "curves.svg",
+    "course.svg",
+    "sentences.svg",
+    "disk.svg",
+    "view.html",
+];
+
+/// Moves the files of an earlier training in this directory to its subdirectory `previous`, in place of those
+/// that are there. So a new training loses nothing, and its directory never has files of two. Does nothing
+/// if there is no checkpoint.
+///
+/// # Errors
+/// If a file cannot be moved.
+pub fn set_aside(directory: &Path) -> Result<()> {
+    if !directory.join(CHECKPOINT).exists() {
+        return Ok(());
+    }
+    let previous = directory.join("previous");
+    let error = |error| AppError::io(&previous)(error);
+    match std::fs::remove_dir_all(&previous) {
+        Err(e) if e.kind() != ErrorKind::NotFound => return Err(error(e)),
+        _ => std::fs::create_dir(&previous).map_err(error)?,
+    }
+    let entries = std::fs::read_dir(directory).map_err(AppError::io(directory))?;
+    for entry in entries {
+        let name = entry.map_err(AppError::io(directory))?.file_name();
+        let text = name.to_string_lossy();
+        if FILES.contains(&&*text) || text.starts_with("epoch-") && text.ends_with(".safetensors") {
+            std::fs::rename(directory.join(&name), previous.join(&name)).map_err(error)?;
+        }
+    }
+    say!("the files of an earlier run are now in {}", previous.display());
+    Ok(())
+}
+
 /// A text that identifies a run: checksums of the options that must be the same when the run is resumed,
 /// and of its data.
 ///
@@ -47,4 +101,41 @@ pub fn hold(directory: &Path) -> Result<Held> {
 pub fn fingerprint(options: &impl Serialize, data: u32) -> String {
     let options = serde_json::to_vec(options).expect("options are JSON");
     format!("{:08x}-{data:08x}", crc32fast::hash(&options))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Only a directory with a checkpoint has a training's files, and only those are moved.
+    #[test]
+    fn the_files_of_an_earlier_training_are_set_aside() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        let write = |name: &str, text: &str| std::fs::write(path(name), text).unwrap();
+        write("metrics.json", "1");
+        set_aside(directory.path()).unwrap();
+        assert!(path("metrics.json").exists() && !path("previous").exists());
+        for text in ["1", "2"] {
+            for name in ["checkpoint.bin", "metrics.json", "epoch-3.safetensors", "pairs.tsv"] {
+                write(name, text);
+            }
+            set_aside(directory.path()).unwrap();
+            for name in ["checkpoint.bin", "metrics.json", "epoch-3.safetensors"] {
+                assert!(!path(name).exists(), "{name}");
+                assert_eq!(std::fs::read_to_string(path("previous").join(name)).unwrap(), text);
+            }
+            assert!(path("pairs.tsv").exists());
+        }
+    }
+
+    /// A second run is refused while the first holds the directory, also from the same process.
+    #[test]
+    fn a_directory_is_held_by_one_run() {
+        let directory = tempfile::tempdir().unwrap();
+        let held = hold(directory.path()).unwrap();
+        assert!(hold(directory.path()).unwrap_err().to_string().ends_with("choose another --out"));
+        drop(held);
+        assert!(hold(directory.path()).is_ok());
+    }
 }

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use crate::error::{AppError, Result};
 use crate::interval::Interval;
-use crate::options;
-use crate::{metrics, print, say};
+use crate::output::{self, Held};
+use crate::{metrics, options, print, say};
 
 /// `--seeds`, to be flattened into the options of an application.
 #[derive(clap::Args, Clone, Copy, Debug)]
@@ -30,6 +30,15 @@ pub struct Run {
 }
 
 impl SeedsOption {
+    /// Keeps other runs out of `out`, if several seeds, or `several` models, write to subdirectories of it. A
+    /// single run does that itself.
+    ///
+    /// # Errors
+    /// As [`output::hold`].
+    pub fn hold(self, out: &Path, several: bool) -> Result<Option<Held>> {
+        (several || self.seeds > 1).then(|| output::hold(out)).transpose()
+    }
+
     /// The runs, whose seeds are `first` and the numbers after it. A single run writes to `out` itself. With
     /// `resume`, each of several runs continues from its checkpoint if it has one, and starts otherwise. A
     /// single run must have a checkpoint, unless it is one of a table's.
@@ -135,6 +144,15 @@ mod tests {
         assert!(runs(3, false).iter().all(|run| !run.resume && run.out.starts_with(out)));
         assert!(SeedsOption { seeds: 0 }.runs(7, out, false, false).is_err());
         assert!(SeedsOption { seeds: 2 }.runs(u64::MAX, out, false, false).is_err());
+    }
+
+    #[test]
+    fn several_runs_keep_others_out_of_their_common_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        let hold = |seeds, several| SeedsOption { seeds }.hold(dir.path(), several);
+        assert!(hold(1, false).unwrap().is_none());
+        let held = hold(2, false).unwrap();
+        assert!(held.is_some() && hold(1, true).is_err());
     }
 
     /// The best run is chosen by its validation result, not by its test result.

@@ -61,13 +61,15 @@ impl Source {
         Ok(if packed { Source::Whole(content(path)?) } else { Source::Plain(reader) })
     }
 
-    /// The first line, or what the buffer holds of it.
+    /// The first line that is not blank, or what the buffer holds of it.
     fn first_line(&self) -> &[u8] {
         let start = match self {
             Source::Plain(reader) => reader.buffer(),
             Source::Whole(text) => text,
         };
-        start.split(|&b| b == b'\n').next().unwrap_or_default()
+        let start = start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(start);
+        let mut lines = start.split(|&b| b == b'\n');
+        lines.find(|line| !line.is_empty() && *line != b"\r").unwrap_or_default()
     }
 }
 
@@ -80,7 +82,7 @@ pub fn plain_or_packed(directory: &Path, name: &str) -> PathBuf {
     if plain.exists() { plain } else { directory.join(format!("{name}.gz")) }
 }
 
-/// Whether the first line of a file has tabs; of a long one, its first 65,536 bytes.
+/// Whether the first line of a file that is not blank has tabs; of a long one, its first 65,536 bytes.
 ///
 /// # Errors
 /// If the file cannot be read.
@@ -108,17 +110,23 @@ pub fn read_lines(
 }
 
 /// Calls `row` with the number (from 0) and the columns of each row; blank lines are skipped. If the first
-/// line has a tab, tabs separate columns; otherwise commas do, and columns may be quoted.
+/// line that is not blank has a tab, tabs separate columns; otherwise commas do, and columns may be quoted.
 ///
 /// # Errors
-/// If the file cannot be read or is not UTF-8, or if `row` returns an error. The error names the line.
+/// If the file cannot be read or is not UTF-8, a quoted column does not end on its line, or `row` returns an
+/// error. The error names the line.
 pub fn read(
     path: &Path,
-    row: impl FnMut(usize, &csv::StringRecord) -> std::result::Result<(), String>,
+    mut row: impl FnMut(usize, &csv::StringRecord) -> std::result::Result<(), String>,
 ) -> Result<()> {
     let mut source = Source::open(path)?;
     let delimiter = if source.first_line().contains(&b'\t') { b'\t' } else { b',' };
-    records(path, &mut source, delimiter, delimiter == b',', row)
+    records(path, &mut source, delimiter, delimiter == b',', |number, record| {
+        if record.iter().any(|column| column.contains(['\n', '\r'])) {
+            return Err("a quoted column does not end on this line; is a quote not closed?".to_owned());
+        }
+        row(number, record)
+    })
 }
 
 /// Same as [`read`], for a file whose columns are separated by tabs and may be quoted, as [`quoted`]
@@ -195,6 +203,27 @@ mod tests {
     use std::io::Write;
 
     use super::*;
+
+    /// The reader of CSV takes the end of the file as the end of a quoted column, which may have many lines.
+    #[test]
+    fn a_quote_that_is_not_closed_is_an_error_of_its_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("pairs.csv");
+        let error = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            read(&path, |_, _| Ok(())).unwrap_err().to_string()
+        };
+        let lines = "a,b\n".repeat(9);
+        for begun in [format!("{lines}c,\"d\n{lines}"), format!("{lines}c,\"d\n")] {
+            assert!(error(&begun).ends_with(
+                "pairs.csv:10: a quoted column does not end on this line; is a quote not closed?"
+            ));
+        }
+        std::fs::write(&path, "c,\"d, e\"\n").unwrap();
+        read(&path, |_, record| (&record[1] == "d, e").then_some(()).ok_or_else(String::new)).unwrap();
+        std::fs::write(&path, "\n\u{feff}\r\na, b\tc\n".replace('\u{feff}', "")).unwrap();
+        read(&path, |_, record| (&record[0] == "a, b").then_some(()).ok_or_else(String::new)).unwrap();
+    }
 
     /// The file is a series of gzip members, each of which unpacks to one line of a mebibyte.
     #[test]

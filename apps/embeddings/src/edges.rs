@@ -71,7 +71,7 @@ impl Columns {
 
     /// Adds the edge of a line.
     fn add(&self, record: &csv::StringRecord, builder: &mut Builder) -> std::result::Result<(), String> {
-        let [Some(u), Some(v)] = self.ends.map(|i| record.get(i)) else {
+        let [Some(u), Some(v)] = self.ends.map(|i| record.get(i).map(str::trim)) else {
             return Err(if *self == UNNAMED {
                 "two columns (and an optional weight) are needed, split by tabs or commas; this line has one"
                     .to_owned()

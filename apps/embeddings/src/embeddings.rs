@@ -161,8 +161,11 @@ impl Embeddings {
     /// word2vec's binary format has `f32`, in which a point near the ball's boundary may round to it.
     ///
     /// # Errors
-    /// If the file cannot be written, or the format cannot hold the names.
+    /// If the file cannot be written, its name ends with `.gz`, or the format cannot hold the names.
     pub fn write(&self, path: &Path, format: Format) -> Result<usize> {
+        if path.extension().is_some_and(|extension| extension == "gz") {
+            return Err(AppError::content(path, "no packed files are written"));
+        }
         let Embeddings { names, points, geometry } = self;
         match format {
             Format::Tsv => write_tsv(path, names, points)?,

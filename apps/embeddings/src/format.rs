@@ -22,16 +22,19 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format that a file's extension names, if it is one of these; `.gz` at its end does not count.
+    /// The format that a file's extension names, if it is one of these. `.gz` at its end does not count for
+    /// those that may be packed: TSV and word2vec.
     pub fn named_by(path: &Path) -> Option<Format> {
         let name = path.file_name()?.to_str()?;
-        let (_, extension) = name.strip_suffix(".gz").unwrap_or(name).rsplit_once('.')?;
+        let plain = name.strip_suffix(".gz");
+        let (_, extension) = plain.unwrap_or(name).rsplit_once('.')?;
         match extension {
             "tsv" => Some(Format::Tsv),
-            "safetensors" => Some(Format::Safetensors),
             "txt" | "vec" => Some(Format::Text),
             "bin" => Some(Format::Binary),
-            "npy" => Some(Format::Npy),
+            // These two are not read when they are packed.
+            "safetensors" if plain.is_none() => Some(Format::Safetensors),
+            "npy" if plain.is_none() => Some(Format::Npy),
             _ => None,
         }
     }
@@ -47,6 +50,7 @@ mod tests {
         assert_eq!(named("a.b/c.d.tsv"), Some(Format::Tsv));
         assert_eq!(named("wiki.vec.gz"), Some(Format::Text));
         assert_eq!(named("words.bin"), Some(Format::Binary));
+        assert_eq!((named("e.npy.gz"), named("e.safetensors.gz")), (None, None));
         assert_eq!((named("a.bin/b"), named("bin"), named("a.csv"), named("..")), (None, None, None, None));
     }
 }

@@ -1,6 +1,7 @@
 //! The order of pairs and their negative samples.
 
 use cotangent::prelude::{Float, rng};
+use cotangent_apps_common::error::{AppError, Result};
 use rand::RngExt;
 use rand::distr::Distribution;
 use rand::seq::SliceRandom;
@@ -53,12 +54,16 @@ impl<'a> Sampler<'a> {
     }
 
     /// Draws pairs by their weights: an epoch has as many draws as there are pairs.
-    pub(crate) fn by_weight(mut self) -> Self {
+    ///
+    /// # Errors
+    /// If the sum of the weights is too large.
+    pub(crate) fn by_weight(mut self) -> Result<Self> {
         if !self.graph.weights.is_empty() {
             let table = WeightedAliasIndex::new(self.graph.weights.clone());
-            self.by_weight = Some(table.expect("weights are positive"));
+            let message = || AppError::usage("--sample-by-weight: the sum of the weights is too large");
+            self.by_weight = Some(table.map_err(|_| message())?);
         }
-        self
+        Ok(self)
     }
 
     /// Lets negative samples take the place of both ends of a pair (u, v): those at odd positions are in
@@ -276,7 +281,7 @@ mod tests {
         builder.add("a", "b", Some(1.0));
         (0..999).for_each(|i| builder.add(&i.to_string(), "b", Some(0.001)));
         let graph = builder.finish();
-        let sampler = Sampler::new(&graph, 1, 1, 0.0).by_weight();
+        let sampler = Sampler::new(&graph, 1, 1, 0.0).by_weight().unwrap();
         let drawn = sampler.order(0).iter().filter(|&&pair| pair == 0).count();
         // Half of 1000 draws; four standard deviations.
         assert!(drawn.abs_diff(500) < 64, "{drawn}");

@@ -106,6 +106,7 @@ impl Config {
         let (ranking, shared) = (self.objective.loss == Loss::Ranking, self.shared_negatives > 0);
         let has_pairs = self.geometry.single().is_some_and(|space| space.model != Model::Sphere);
         let wrong = [
+            (self.negative_power > 10.0, "negative-power: at most 10 is possible"),
             (self.cool_down.is_some() && self.lr_floor == 1.0, "cool-down: only with --lr-floor"),
             (self.learn_kappa && !ranking, "learn-kappa: only for --loss ranking"),
             (shared && !ranking, "shared-negatives: only for --loss ranking"),
@@ -263,6 +264,9 @@ impl State {
 /// training diverges.
 pub fn train(graph: &Graph, config: &Config, options: &RunOptions) -> Result<Metrics> {
     config.check()?;
+    if config.sample_by_weight && graph.weights.is_empty() {
+        return Err(AppError::usage("--sample-by-weight: the edges have no weights"));
+    }
     let split = Split::new(graph, config.validation, config.test, config.seed)?;
     match config.precision {
         Precision::F32 => run::<f32>(&split, config, options),
@@ -287,6 +291,8 @@ fn run<T: Shared>(split: &Split<'_>, config: &Config, options: &RunOptions) -> R
     let mut sgd = RiemannianSgd::new(config.lr)?;
     if options.resume {
         state = load(&path, &state, &mut parameters, &mut sgd)?;
+    } else {
+        output::set_aside(&options.out)?;
     }
     let mut checkpoints = Checkpoints::new(&options.out, "epoch", state.epochs_done, |path| {
         checkpoint::save(path, &parameters, &sgd, &state)

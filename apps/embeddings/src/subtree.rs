@@ -279,7 +279,7 @@ where
     match config.solver {
         Solver::Adam => {
             let mut adam = RiemannianAdam::new(config.lr)?;
-            steps = config.epochs * split.train.len().div_ceil(config.batch) as u64;
+            steps = options::steps(config.epochs, split.train.len().div_ceil(config.batch) as u64)?;
             let schedule = Schedule::Cosine { steps, floor: 0.0 };
             let (mut tape, mut order, mut step) = (Tape::with_device(device.clone()), split.train.clone(), 0);
             for epoch in 0..config.epochs {

@@ -85,7 +85,7 @@ impl<'a, T: Shared> Trainer<'a, T> {
         let own = if config.shared_negatives > 0 { 0 } else { config.negatives };
         let mut sampler = Sampler::new(graph, config.seed, own, config.negative_power);
         if config.sample_by_weight {
-            sampler = sampler.by_weight();
+            sampler = sampler.by_weight()?;
         }
         if config.objective.loss != Loss::Ranking {
             sampler = sampler.for_both_ends();

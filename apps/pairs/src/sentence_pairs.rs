@@ -68,7 +68,7 @@ impl Prefix {
     /// prefix's length and `longest`, as in the authors' own generator.
     ///
     /// # Errors
-    /// If the noise is above 100, a size is odd or 0, or `vocabulary` or `longest` is 0.
+    /// If the noise is above 100, a size is odd, 0 or above 100 million, or `vocabulary` or `longest` is 0.
     pub fn generate(&self, seed: u64) -> Result<SentencePairs> {
         let Prefix { noise, vocabulary, longest, sizes } = *self;
         if noise > 100 {
@@ -77,6 +77,11 @@ impl Prefix {
         if let Some(size) = sizes.iter().find(|&&size| size == 0 || !size.is_multiple_of(2)) {
             return Err(AppError::usage(format!(
                 "{size} pairs: --pairs and --held-out must be even and positive"
+            )));
+        }
+        if let Some(size) = sizes.iter().find(|&&size| size > LARGEST) {
+            return Err(AppError::usage(format!(
+                "{size} pairs: --pairs and --held-out are at most {LARGEST}"
             )));
         }
         if vocabulary == 0 || longest == 0 {
@@ -114,6 +119,9 @@ impl Prefix {
         [Pair { first: first.clone(), second: random, class: 0 }, Pair { first, second: noisy, class: 1 }]
     }
 }
+
+/// The largest number of generated pairs: they take some 20 GB.
+const LARGEST: usize = 100_000_000;
 
 mod purpose {
     pub(super) const PREFIX: u64 = 20;
@@ -195,10 +203,11 @@ pub fn read_file(path: &Path, seed: u64) -> Result<SentencePairs> {
     Ok(numbered(name, [texts, validation, test], classes, |label| at[label]))
 }
 
-/// Reads the lines of a file: a label, which must pass `check`, and two sentences.
+/// Reads the lines of a file: a label, which must pass `check`, and two sentences. A first line whose label is
+/// `label` or `gold_label` is the header, and is skipped.
 fn read(path: &Path, mut check: impl FnMut(&str) -> std::result::Result<(), String>) -> Result<Vec<Text>> {
     let mut texts = Vec::new();
-    table::read(path, |_, record| {
+    table::read(path, |number, record| {
         let columns: Vec<&str> = record.iter().collect();
         let [label, first, second] = columns[..] else {
             return Err(format!(
@@ -206,6 +215,10 @@ fn read(path: &Path, mut check: impl FnMut(&str) -> std::result::Result<(), Stri
                 record.len()
             ));
         };
+        let label = label.trim();
+        if number == 0 && ["label", "gold_label"].contains(&label.to_lowercase().as_str()) {
+            return Ok(());
+        }
         check(label)?;
         let [first, second] =
             [first, second].map(|s| s.split_whitespace().map(str::to_owned).collect::<Vec<_>>());

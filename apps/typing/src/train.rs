@@ -106,7 +106,7 @@ impl Training<'_> {
         let mut model = self.model::<T>();
         let mut adam = RiemannianAdam::new(config.lr)?.clip(config.clip)?;
         let batches = self.cycles();
-        let steps = config.epochs * batches.steps();
+        let steps = options::steps(config.epochs, batches.steps())?;
         let mut progress = Progress::new("step", 0, steps);
         let mut trainer = Trainer::of_run(config.epochs, (config.clone(), fingerprint), |found, ours| {
             options::same_run(found.0.difference(&ours.0), [found.1, ours.1], "mentions")
@@ -123,6 +123,9 @@ impl Training<'_> {
         .named(name.clone())
         .display(|now| progress.update(now.history.steps, || shown(now.history, now.rate)));
         trainer.check()?;
+        if !run.resume {
+            output::set_aside(out)?;
+        }
         self.describe(name).write(out)?;
         let mut epochs = Epochs::new(out, run.resume)?;
         let mut tape = Tape::with_device(run.device.clone());

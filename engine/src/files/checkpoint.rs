@@ -82,7 +82,11 @@ pub fn load<S: DeserializeOwned>(path: &Path, version: u32) -> Result<S, Checkpo
     match decode(payload) {
         Ok((state, read)) if read == payload.len() => Ok(state),
         Ok(_) => Err(CheckpointError::Content { path: path.into(), message: "bytes are left over".into() }),
-        Err(e) => Err(CheckpointError::Content { path: path.into(), message: e.to_string() }),
+        // The reason is of no use: which bytes do not fit depends on chance.
+        Err(_) => Err(CheckpointError::Content {
+            path: path.into(),
+            message: "it holds the state of another program or model".into(),
+        }),
     }
 }
 

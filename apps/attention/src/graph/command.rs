@@ -7,8 +7,8 @@ use cotangent_apps_common::command_line::{RUN, parse_with};
 use cotangent_apps_common::device::DeviceOption;
 use cotangent_apps_common::error::{Result, exit_code};
 use cotangent_apps_common::options::RunOptions;
-use cotangent_apps_common::say;
 use cotangent_apps_common::threads::ThreadsOption;
+use cotangent_apps_common::{output, say};
 
 use super::labelled_graph::LabelledGraph;
 use super::{Config, Metrics, classify, published};
@@ -145,6 +145,7 @@ fn run_with(cli: &Cli, scores: &Scores) -> Result<()> {
         report(&threads.run(|| classify(&graph, config, scores, &options))?);
         Ok(())
     };
+    let _held = cli.table.then(|| output::hold(&cli.out)).transpose()?;
     for config in &configs {
         run(config, if cli.table { cli.out.join(&config.attention) } else { cli.out.clone() })?;
         if cli.without_dropout {

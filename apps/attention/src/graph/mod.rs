@@ -1,11 +1,12 @@
 //! Node classification by graph attention: Veličković et al. 2018; Gulcehre et al. 2019, Table 1; Tseng et
 //! al. 2023, Table 1.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 use cotangent::layers::score::least_dimensions;
 use cotangent::layers::{PointMap, Score};
+use cotangent::optim::train::{load_model, save_model};
 use cotangent::prelude::*;
 use cotangent_apps_common::curves::{self, Series};
 use cotangent_apps_common::disk::{self, Classes};
@@ -176,6 +177,9 @@ fn features<'t>(tape: &'t Tape<f32>, graph: &LabelledGraph, amounts: &Tensor<f32
     Features::Sparse(graph.features.clone(), tape.constant(amounts))
 }
 
+/// The model of the first seed.
+const MODEL: &str = "model.safetensors";
+
 /// Trains a model for each seed. Writes `metrics.json`, and `seed-N.json` for each seed N. For the first
 /// seed it also writes `model.safetensors`, `curves.svg`, and `embeddings-1.svg` and `embeddings-2.svg`: the
 /// queries and keys of the first head of each layer (Gulcehre et al. 2019, Figure 8). It uses the current
@@ -198,15 +202,26 @@ pub fn classify(
     }
     let out = &options.out;
     let _held = output::hold(out)?;
+    options::parameters(graph.features.columns() as f64 * config.heads as f64 * config.head_dim as f64)?;
     let seeds: Vec<u64> = options::seeds(config.seed, config.seeds)?.collect();
     let fingerprint = graph.fingerprint();
+    let name = output::fingerprint(&Config { seeds: 1, ..config.clone() }, fingerprint);
     let run_seed = |&seed: &u64| {
         let path = out.join(format!("seed-{seed}.json"));
+        let first = seed == config.seed;
+        // The model and the pictures may be those of a run with another first seed.
+        let pictured = || {
+            let mut model = Model::new(graph, config, &*score, seed);
+            load_model(&mut model, &out.join(MODEL), Some(&name)).is_ok()
+        };
         if options.resume && path.exists() {
-            return read_outcome(&path, config, fingerprint);
+            let outcome = read_outcome(&path, config, fingerprint)?;
+            if !first || pictured() {
+                return Ok(outcome);
+            }
         }
-        let outcome =
-            train(graph, config, &*score, seed, (seed == config.seed).then_some(out), &options.device)?;
+        let pictures = first.then_some((out.as_path(), name.as_str()));
+        let outcome = train(graph, config, &*score, seed, pictures, &options.device)?;
         let done = Done { config: config.clone(), graph: fingerprint, outcome: outcome.clone() };
         metrics::write_json(&path, &done)?;
         note!(
@@ -262,14 +277,14 @@ struct Best {
 
 /// Trains with one seed, until for `patience` epochs in a row both validation loss and accuracy were worse
 /// than their best. The tested model is that of the last epoch in which both were at least as good as before,
-/// as in the program of Veličković et al. Writes the model and pictures to the directory `pictures`, if
-/// there is one.
+/// as in the program of Veličković et al. `pictures` are a directory for the model and pictures, and the
+/// name of the run.
 fn train(
     graph: &LabelledGraph,
     config: &Config,
     score: &dyn Score<f32>,
     seed: u64,
-    pictures: Option<&PathBuf>,
+    pictures: Option<(&Path, &str)>,
     device: &Device,
 ) -> Result<Outcome> {
     let start = Instant::now();
@@ -314,8 +329,8 @@ fn train(
         best.accuracy = best.accuracy.max(validation.accuracy);
     }
     outcome.seconds = start.elapsed().as_secs_f64();
-    if let Some((out, model)) = pictures.zip(kept) {
-        model.save(&out.join("model.safetensors"))?;
+    if let Some(((out, name), model)) = pictures.zip(kept) {
+        save_model(&model, &out.join(MODEL), Some(name))?;
         let title = format!(
             "{}, {} attention: test accuracy {:.1} %",
             graph.name,

@@ -381,6 +381,8 @@ impl Train {
             text.validation.len(),
             text.test.len()
         );
+        let several = variants.iter().any(|variant| variant.out != self.out);
+        let _held = self.seeds.hold(&self.out, several)?;
         let mut rows = Vec::new();
         for variant in variants {
             let of_table = self.table.is_some() || variant.out != self.out;
@@ -463,7 +465,9 @@ impl Translate {
         let mut lines = Vec::new();
         for (number, line) in std::io::stdin().lock().lines().enumerate() {
             let input = std::path::Path::new("standard input");
-            lines.push(line.map_err(|e| AppError::line(input, number as u64 + 1, e.to_string()))?);
+            let line = line.map_err(|e| AppError::line(input, number as u64 + 1, e.to_string()))?;
+            let mark = if number == 0 { "\u{feff}" } else { "" };
+            lines.push(line.strip_prefix(mark).unwrap_or(&line).to_owned());
         }
         let translations = threads.run(|| translator.translate(&lines, &search))?;
         translations.iter().for_each(|line| say!("{line}"));

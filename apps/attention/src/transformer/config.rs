@@ -38,8 +38,6 @@ impl Size {
 
 /// The largest number of layers.
 const LAYERS: usize = 1024;
-/// The largest number of parameters of a model: in `f32` they take 16 GB.
-const PARAMETERS: f64 = 4e9;
 
 /// Where residual blocks apply layer normalisation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -196,12 +194,7 @@ impl Config {
         if self.layers > LAYERS {
             return Err(AppError::usage(format!("--layers {}: at most {LAYERS} are possible", self.layers)));
         }
-        let parameters = self.least_parameters(self.vocabulary);
-        if parameters > PARAMETERS {
-            let message =
-                format!("a model of {parameters:.1e} parameters: fewer or narrower layers are needed");
-            return Err(AppError::usage(message));
-        }
+        options::parameters(self.least_parameters(self.vocabulary))?;
         let key = if self.key_dim.is_some() { "key-dim" } else { "head-dim" };
         let score = self.options.score(&self.attention, scores, (key, self.head()[0]), self.head_dim)?;
         options::positive(&[("lr", self.lr), ("clip", self.clip)])?;

@@ -84,7 +84,7 @@ pub fn draw(path: &Path, maps: &[Heatmap], rows: &[String], columns: &[String]) 
                     .set("height", SQUARE - 1.0)
                     .set("fill", "#1f4e79")
                     .set("fill-opacity", format!("{:.3}", 0.04 + 0.96 * weight.clamp(0.0, 1.0)))
-                    .add(Title::new(format!("{} {}: {weight:.3}", rows[i], columns[j])));
+                    .add(Title::new(lettering::allowed(&format!("{} {}: {weight:.3}", rows[i], columns[j]))));
                 head = head.add(square);
             }
         }

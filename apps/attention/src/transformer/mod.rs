@@ -225,13 +225,8 @@ pub fn train(
     // From here on the directory belongs to this run. Writing these files now shows whether it can be
     // written to.
     if !options.resume {
-        let model = out.join(MODEL);
-        match std::fs::remove_file(&model) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(AppError::io(&model)(error));
-            }
-            _ => bpe.save(&out.join(TOKENIZER))?,
-        }
+        output::set_aside(out)?;
+        bpe.save(&out.join(TOKENIZER))?;
     }
     metrics::write_json(&out.join(CONFIG), &saved)?;
     let run = Run { data: &data, config, options };
@@ -250,7 +245,7 @@ pub fn train(
             }
             // One file more than the average needs is kept: if this epoch is lost, the run resumes from the
             // checkpoint of the previous epoch.
-            if let Some(old) = epoch.checked_sub(config.average + 1) {
+            if let Some(old) = epoch.checked_sub(config.average.saturating_add(1)) {
                 // An error is ignored, because the file does no harm.
                 let _ = std::fs::remove_file(out.join(epoch_file(old)));
             }

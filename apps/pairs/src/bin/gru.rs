@@ -9,7 +9,7 @@ use cotangent::prelude::Device;
 use cotangent_apps_common::command_line::{RUN, parse};
 use cotangent_apps_common::device::DeviceOption;
 use cotangent_apps_common::error::{AppError, Result, exit_code};
-use cotangent_apps_common::options::RunOptions;
+use cotangent_apps_common::options::{self, RunOptions};
 use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::say;
 use cotangent_apps_common::seeds::{self, SeedsOption, Summary};
@@ -41,9 +41,9 @@ struct Cli {
     #[arg(long, default_value_t = 5, help_heading = "Model")]
     dim: usize,
     /// Sectional curvature of the hyperbolic parts: a negative number; or "learned:NUMBER" to learn it from
-    /// this initial value; or "learned", which starts at -1.
-    #[arg(long, default_value = "-1", allow_negative_numbers = true, help_heading = "Model")]
-    kappa: String,
+    /// this initial value; or "learned", which starts at -1 [default: -1].
+    #[arg(long, allow_negative_numbers = true, help_heading = "Model")]
+    kappa: Option<String>,
     /// Nonlinearity of the recurrent cells [default: as in the authors' program, identity in hyperbolic
     /// space and tanh in Euclidean space].
     #[arg(long, value_enum, help_heading = "Model")]
@@ -103,22 +103,23 @@ struct Cli {
 #[derive(Args)]
 struct Data {
     /// What to train on: "prefix", which is generated; "snli", which is read from --path; or a file of
-    /// labelled pairs, TSV or CSV, plain or gzip, with the columns label, first sentence, second sentence.
+    /// labelled pairs, TSV or CSV, plain or gzip, with the columns label, first sentence, second sentence. A
+    /// first line that begins with "label" or "gold_label" is a header.
     #[arg(long, default_value = "prefix", help_heading = "Data")]
     data: String,
-    /// Percentage of a prefix's words that are replaced by random ones; for prefix.
-    #[arg(long, default_value_t = 10, help_heading = "Data")]
-    noise: u32,
-    /// Number of training pairs, even; for prefix.
-    #[arg(long, default_value_t = 500_000, help_heading = "Data")]
-    pairs: usize,
-    /// Number of validation pairs, even, and also of test pairs; for prefix.
-    #[arg(long, default_value_t = 10_000, help_heading = "Data")]
-    held_out: usize,
+    /// Percentage of a prefix's words that are replaced by random ones; for prefix [default: 10].
+    #[arg(long, help_heading = "Data")]
+    noise: Option<u32>,
+    /// Number of training pairs, even; for prefix [default: 500000].
+    #[arg(long, help_heading = "Data")]
+    pairs: Option<usize>,
+    /// Number of validation pairs, even, and also of test pairs; for prefix [default: 10000].
+    #[arg(long, help_heading = "Data")]
+    held_out: Option<usize>,
     /// Seed that generates the pairs of prefix, or that splits a file into pairs for training, validation
-    /// and testing.
-    #[arg(long, default_value_t = 1, help_heading = "Data")]
-    data_seed: u64,
+    /// and testing [default: 1].
+    #[arg(long, help_heading = "Data")]
+    data_seed: Option<u64>,
     /// Directory of SNLI: the files train, val (with --protocol released dev_2class) and test, each .tsv or
     /// .tsv.gz.
     #[arg(long, help_heading = "Data")]
@@ -145,7 +146,7 @@ struct ArchitectureOptions {
 impl Cli {
     /// The configuration of a run.
     fn config(&self, architecture: Architecture, seed: u64) -> Result<Config> {
-        let (kappa, learn_kappa) = curvature(&self.kappa)?;
+        let (kappa, learn_kappa) = curvature(self.kappa.as_deref().unwrap_or("-1"))?;
         let Settings { epochs, precision, lr, lr_floor } = self.protocol.settings();
         let config = Config {
             architecture,
@@ -170,8 +171,32 @@ impl Cli {
 
 impl Data {
     fn prefix(&self, noise: u32) -> Result<SentencePairs> {
-        let sizes = [self.pairs, self.held_out, self.held_out];
-        Prefix { sizes, ..Prefix::of_paper(noise) }.generate(self.data_seed)
+        let held_out = self.held_out.unwrap_or(10_000);
+        let sizes = [self.pairs.unwrap_or(500_000), held_out, held_out];
+        Prefix { sizes, ..Prefix::of_paper(noise) }.generate(self.seed())
+    }
+
+    fn seed(&self) -> u64 {
+        self.data_seed.unwrap_or(1)
+    }
+
+    /// Checks that no option is given that these data do not have.
+    fn check(&self) -> Result<()> {
+        let of_prefix = [
+            ("noise", self.noise.is_some()),
+            ("pairs", self.pairs.is_some()),
+            ("held-out", self.held_out.is_some()),
+        ];
+        let given = match self.data.as_str() {
+            "prefix" => None,
+            "snli" => options::first_true(&of_prefix)
+                .or(options::first_true(&[("data-seed", self.data_seed.is_some())])),
+            _ => options::first_true(&of_prefix),
+        };
+        match given {
+            Some(option) => Err(AppError::usage(format!("--{option}: --data {} has none", self.data))),
+            None => Ok(()),
+        }
     }
 
     fn read(&self, protocol: Protocol) -> Result<SentencePairs> {
@@ -183,8 +208,8 @@ impl Data {
             (_, Some(path)) => {
                 Err(AppError::usage(format!("--path {}: only --data snli has one", path.display())))
             }
-            ("prefix", None) => self.prefix(self.noise),
-            (file, None) => sentence_pairs::read_file(Path::new(file), self.data_seed),
+            ("prefix", None) => self.prefix(self.noise.unwrap_or(10)),
+            (file, None) => sentence_pairs::read_file(Path::new(file), self.seed()),
         }
     }
 }
@@ -205,7 +230,8 @@ impl ArchitectureOptions {
 fn curvature(option: &str) -> Result<(f64, bool)> {
     let (number, learned) = match option.strip_prefix("learned") {
         Some("") => ("-1", true),
-        Some(initial) => (initial.strip_prefix(':').unwrap_or(initial), true),
+        // Without a colon it is no number, and the error says so.
+        Some(initial) => (initial.strip_prefix(':').unwrap_or(option), true),
         None => (option, false),
     };
     let wrong =
@@ -219,13 +245,19 @@ fn main() -> std::process::ExitCode {
 
 fn run(cli: Cli) -> Result<()> {
     let device = cli.device.choose()?;
-    cli.config(cli.architecture.choose(), cli.seed)?;
+    let architecture = cli.architecture.choose();
+    cli.config(architecture, cli.seed)?;
+    cli.data.check()?;
+    if cli.kappa.is_some() && !cli.table && [architecture.body, architecture.head] == [Space::Euclidean; 2] {
+        return Err(AppError::usage("--kappa: the model has no hyperbolic part"));
+    }
     let threads = cli.threads.start()?;
+    let _held = cli.seeds.hold(&cli.out, cli.table)?;
     if cli.table {
         return threads.run(|| table(&cli, &device));
     }
     let data = cli.data.read(cli.protocol)?;
-    threads.run(|| train(&cli, &data, cli.architecture.choose(), &cli.out, &device))?;
+    threads.run(|| train(&cli, &data, architecture, &cli.out, &device))?;
     say!("written to {}", cli.out.display());
     Ok(())
 }

@@ -238,9 +238,11 @@ impl Config {
         if !(0.0..=1.0).contains(&self.lr_floor) {
             return Err(AppError::usage(format!("--lr-floor {}: from 0 to 1 is needed", self.lr_floor)));
         }
-        if !(self.kappa < 0.0 && self.kappa.is_finite()) {
-            return Err(AppError::usage(format!("--kappa {}: a negative number is needed", self.kappa)));
+        if !(-1e6..=-1e-6).contains(&self.kappa) {
+            let message = format!("--kappa {}: a number from -1e6 to -1e-6 is needed", self.kappa);
+            return Err(AppError::usage(message));
         }
+        options::parameters(2.0 * (self.dim as f64).powi(2))?;
         Ok(())
     }
 }
@@ -359,9 +361,12 @@ impl Run<'_> {
         let Run { data, config, options } = *self;
         let out = &options.out;
         let _held = output::hold(out)?;
+        if !options.resume {
+            output::set_aside(out)?;
+        }
         let fingerprint = data.fingerprint();
         let mut adam = config.protocol.optimiser(config)?;
-        let steps = config.epochs * data.train.len().div_ceil(config.batch) as u64;
+        let steps = options::steps(config.epochs, data.train.len().div_ceil(config.batch) as u64)?;
         let mut progress = Progress::new("step", 0, steps);
         let mut trainer = Trainer::of_run(config.epochs, (config.clone(), fingerprint), |found, ours| {
             options::same_run(found.0.difference(&ours.0), [found.1, ours.1], "pairs")

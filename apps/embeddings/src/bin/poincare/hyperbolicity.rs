@@ -43,7 +43,10 @@ pub(crate) fn measure_hyperbolicity(args: &HyperbolicityArgs) -> Result<()> {
     let (how, at_least) = if found.exact { ("all", "") } else { ("drawn", "at least ") };
     say!("{nodes} nodes in the largest of {components} components, {quadruples} quadruples ({how})");
     say!("delta {at_least}{delta}, mean {mean_delta:.4}, diameter {at_least}{diameter}");
-    say!("relative delta (2 delta / diameter): {:.4}; 0 for a tree, 1 for a cycle", found.relative_delta);
+    say!(
+        "relative delta (2 delta / diameter): {:.4}; 0 for a tree, up to 1 for a cycle",
+        found.relative_delta
+    );
     match found.kappa {
         Some(kappa) => say!("curvature with this delta, if an edge has length 1: {kappa:.4}"),
         None => say!("no quadruple differs from a tree's: any negative curvature fits"),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use cotangent_apps_common::command_line::RUN;
 use cotangent_apps_common::device::DeviceOption;
-use cotangent_apps_common::error::Result;
+use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::geometry::{Geometry, Model, Models};
 use cotangent_apps_common::options;
 use cotangent_apps_common::precision::Precision;
@@ -132,7 +132,7 @@ pub(crate) struct Train {
     threads: ThreadsOption,
     #[command(flatten)]
     device: DeviceOption,
-    /// Output directory. The results of an earlier run there are replaced.
+    /// Output directory. The files of an earlier run there go to its subdirectory "previous".
     #[arg(long, default_value = "runs/poincare", help_heading = RUN)]
     out: PathBuf,
     /// Continue from the checkpoint in the output directory.
@@ -146,6 +146,10 @@ pub(crate) struct Train {
 /// Trains, with one seed or several.
 pub(crate) fn train(args: Train) -> Result<()> {
     let device = args.device.choose()?;
+    let cones = [("cone-size", args.cone_size.is_some()), ("margin", args.margin.is_some())];
+    if let (Loss::Ranking, Some(option)) = (args.loss, options::first_true(&cones)) {
+        return Err(AppError::usage(format!("--{option}: only for --loss cones, umbral and penumbral")));
+    }
     let models = args.model.unwrap_or_else(|| Model::Poincare.into());
     let config = Config {
         dim: models.dimension(args.dim)?,
@@ -176,6 +180,7 @@ pub(crate) fn train(args: Train) -> Result<()> {
     let evaluate_every = args.evaluate_every;
     options::at_least_one(&[("evaluate-every", evaluate_every.unwrap_or(1))])?;
     let threads = args.threads.start()?;
+    let _held = args.seeds.hold(&args.out, false)?;
     let (graph, source) = match &args.edges {
         Some(path) => {
             let name = path.display();
