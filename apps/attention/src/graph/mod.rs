@@ -14,9 +14,8 @@ use cotangent_apps_common::error::{AppError, Result, finite};
 use cotangent_apps_common::geometry::{Geometry as PointGeometry, Model as PointModel};
 use cotangent_apps_common::interval::Interval;
 use cotangent_apps_common::metrics;
-use cotangent_apps_common::note;
 use cotangent_apps_common::options::{self, RunOptions};
-use cotangent_apps_common::output;
+use cotangent_apps_common::{note, output, print};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -224,13 +223,15 @@ pub fn classify(
         let outcome = train(graph, config, &*score, seed, pictures, &options.device)?;
         let done = Done { config: config.clone(), graph: fingerprint, outcome: outcome.clone() };
         metrics::write_json(&path, &done)?;
-        note!(
-            "seed {seed}: {} epochs in {:.1} s, validation {:.1} %, test {:.1} %",
-            outcome.epochs,
-            outcome.seconds,
-            100.0 * outcome.validation,
-            100.0 * outcome.test
-        );
+        if !print::style().quiet {
+            note!(
+                "seed {seed}: {} epochs in {:.1} s, validation {:.1} %, test {:.1} %",
+                outcome.epochs,
+                outcome.seconds,
+                100.0 * outcome.validation,
+                100.0 * outcome.test
+            );
+        }
         Ok(outcome)
     };
     let outcomes: Vec<Outcome> = seeds.par_iter().map(run_seed).collect::<Result<_>>()?;

@@ -106,6 +106,12 @@ fn seeds_are_the_same_for_any_number_of_threads_and_are_not_done_twice() {
     // A fourth seed is trained; the results of the others are reused.
     let (_, more_seeds, _) = run(&d, &path, "one", &format!("{more} --seeds 4 --resume"));
     assert_eq!(more_seeds.outcomes[..3], one.outcomes[..]);
+    // The model is that of the first seed, also of one that was trained as a second one.
+    let before = bytes(&out, "model.safetensors");
+    run(&d, &path, "one", &format!("{more} --seed 43 --seeds 2 --resume"));
+    let (_, _, fresh) = run(&d, &path, "fresh", &format!("{more} --seed 43"));
+    assert_ne!(before, bytes(&out, "model.safetensors"));
+    assert_eq!(bytes(&fresh, "model.safetensors"), bytes(&out, "model.safetensors"));
     let args = ["--path", &path, "--out", &out, "--seeds", "4", "--resume"];
     let other = "a seed of a run with other options or on another graph";
     assert!(GRAPH.fails(&args).contains(other));

@@ -89,6 +89,7 @@ fn it_learns_to_translate() {
     assert_eq!(bleu::corpus(&lines, &references).to_string(), metrics.test.to_string());
     assert_eq!(translate(&out, &sources.join("\n")), written);
     assert_eq!(translate(&out, "\n  \n"), "\n\n");
+    assert_eq!(translate(&out, &format!("\u{feff}{}", sources[0])), translate(&out, sources[0]));
     // Only the averaged epochs are kept.
     let kept = |epoch: u64| Path::new(&out).join(format!("epoch-{epoch}.safetensors")).exists();
     assert_eq!((1..=14).filter(|&epoch| kept(epoch)).collect::<Vec<_>>(), [13, 14]);

@@ -19,9 +19,44 @@ fn seeds_and_checkpoints_are_checked_first() {
     let edges = dir.write("edges.tsv", "a\tb\n");
     let out = dir.path("out");
     let train = ["train", "--edges", &edges, "--out", &out];
-    refused(&[&train[..], &["--seeds", "0"]].concat(), "--seeds 0: at least 1");
+    refused(&[&train[..], &["--seeds", "0"]].concat(), "--seeds 0: from 1 to 1000000 is needed");
     refused(&[&train[..], &["--resume"]].concat(), "checkpoint.bin: No such file");
     assert!(!std::path::Path::new(&out).exists());
+}
+
+#[test]
+fn options_that_have_no_effect_are_refused() {
+    let dir = Dir::new();
+    let edges = dir.write("edges.tsv", "a\tb\nb\tc\n");
+    let out = dir.path("out");
+    let train = ["train", "--edges", &edges, "--out", &out];
+    for option in ["--cone-size", "--margin"] {
+        refused(&[&train[..], &[option, "5"]].concat(), "only for --loss cones, umbral and penumbral");
+    }
+    refused(&[&train[..], &["--negative-power", "200"]].concat(), "--negative-power: at most 10 is possible");
+    let error = POINCARE.fails(&[&train[..], &["--sample-by-weight"]].concat());
+    assert!(error.ends_with("--sample-by-weight: the edges have no weights"), "{error}");
+    let heavy = dir.write("heavy.tsv", "a\tb\t1e308\nb\tc\t1e308\n");
+    let error = POINCARE.fails(&["train", "--edges", &heavy, "--out", &out, "--sample-by-weight"]);
+    assert!(error.ends_with("--sample-by-weight: the sum of the weights is too large"), "{error}");
+}
+
+/// Spaces around a name are none of its own.
+#[test]
+fn names_of_nodes_are_trimmed() {
+    let dir = Dir::new();
+    let edges = dir.write("edges.csv", "dog, mammal\nmammal , animal\n");
+    let text = POINCARE.succeeds(&[
+        "train",
+        "--edges",
+        &edges,
+        "--epochs",
+        "1",
+        "--closure",
+        "--out",
+        &dir.path("out"),
+    ]);
+    assert!(text.starts_with("3 nodes, 3 pairs"), "{text}");
 }
 
 #[test]

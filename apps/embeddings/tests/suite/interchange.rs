@@ -125,6 +125,9 @@ fn every_format_is_the_same_embedding() {
     let convert = ["convert", "--embedding", &out, "--out", &unnamed];
     assert!(POINCARE.fails(&convert).ends_with("its extension names no format; --format is needed"));
     POINCARE.succeeds(&[&convert[..], &["--format", "word2vec"]].concat());
+    let packed = d.path("points.tsv.gz");
+    let convert = ["convert", "--embedding", &out, "--out", &packed];
+    assert!(POINCARE.fails(&convert).ends_with("no packed files are written"));
     assert!(std::fs::read_to_string(&unnamed).unwrap().starts_with("30 6\n"));
 }
 

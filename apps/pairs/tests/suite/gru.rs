@@ -208,8 +208,25 @@ fn bad_input_is_named() {
     assert!(fails(&["--data", "snli"]).contains("--path is needed"));
     assert!(fails(&["--data", "snli", "--path", &d.path("none")]).contains("train.tsv"));
     assert!(fails(&["--data", &d.write("bad.tsv", "yes\ta\tb\nno\ta\n")]).contains("bad.tsv:2: 2 columns"));
-    assert!(fails(&["--data", &file, "--kappa", "1"]).contains("a negative number is needed"));
-    assert!(fails(&["--data", &file, "--kappa", "flat"]).contains("learned:NUMBER is needed"));
+    let quoted = some_echoes(20).replace('\t', ",") + "no,a,\"b\n" + &some_echoes(9).replace('\t', ",");
+    assert!(fails(&["--data", &d.write("quoted.csv", quoted)]).contains("quoted.csv:21: a quoted column"));
+    for kappa in ["1", "0", "-1e300", "-1e-7"] {
+        let error = fails(&["--data", &file, "--kappa", kappa]);
+        assert!(error.ends_with("a number from -1e6 to -1e-6 is needed"), "{error}");
+    }
+    for kappa in ["flat", "learned-2"] {
+        assert!(fails(&["--data", &file, "--kappa", kappa]).contains("learned:NUMBER is needed"));
+    }
+    let euclidean = ["--data", &file, "--model", "euclidean-gru", "--kappa", "-2"];
+    assert!(fails(&euclidean).ends_with("--kappa: the model has no hyperbolic part"));
+    assert!(fails(&["--data", &file, "--noise", "10"]).contains("--noise: --data"));
+    let snli = ["--data", "snli", "--path", &d.path(""), "--data-seed", "1"];
+    assert!(fails(&snli).ends_with("--data-seed: --data snli has none"));
+    let large = u64::MAX.to_string();
+    assert!(fails(&["--pairs", "200000000"]).contains("200000000 pairs: --pairs and --held-out are at most"));
+    assert!(fails(&["--data", &file, "--dim", &large]).contains("parameters: fewer or narrower"));
+    assert!(fails(&["--data", &file, "--epochs", &large]).contains("batches each it is too large"));
+    assert!(fails(&["--data", &file, "--seeds", &large]).contains("from 1 to 1000000 is needed"));
     assert!(fails(&["--data", &file, "--lr", "0"]).contains("--lr 0"));
     assert!(fails(&["--data", &file, "--dim", "0"]).contains("--dim 0"));
     assert!(fails(&["--noise", "200"]).contains("--noise 200"));
@@ -249,7 +266,40 @@ fn a_loss_that_is_no_number_stops_training() {
 #[test]
 fn a_second_run_in_one_directory_is_refused() {
     let d = Dir::new();
-    GRU.is_refused_in_a_held_directory(&["--data", &echoes(&d)], &d.path("out"));
+    let file = echoes(&d);
+    GRU.is_refused_in_a_held_directory(&["--data", &file], &d.path("out"));
+    // Before a seed is trained, not only when both are at the same one.
+    GRU.is_refused_in_a_held_directory(&["--data", &file, "--seeds", "2"], &d.path("out"));
+    assert!(!Path::new(&d.path("out/seed-42")).exists());
+}
+
+/// A run that starts where another one wrote keeps what that one wrote, and can be taken back.
+#[test]
+fn a_new_run_sets_the_files_of_an_earlier_one_aside() {
+    let d = Dir::new();
+    let (file, out) = (echoes(&d), d.path("out"));
+    let run = |more: &[&str]| GRU.succeeds(&[&["--data", &file, "--out", &out][..], &SHORT, more].concat());
+    run(&["--seed", "1"]);
+    let first = ["checkpoint.bin", "model.safetensors", "metrics.json"].map(|name| bytes(&out, name));
+    assert!(run(&["--seed", "2"]).contains("the files of an earlier run are now in"));
+    let previous = format!("{out}/previous");
+    assert_eq!(
+        ["checkpoint.bin", "model.safetensors", "metrics.json"].map(|name| bytes(&previous, name)),
+        first
+    );
+    run(&["--seed", "2", "--resume"]);
+    assert_eq!(bytes(&previous, "metrics.json"), first[2], "nothing is moved by --resume");
+}
+
+/// A header is skipped, and spaces around a label are none of its own.
+#[test]
+fn a_file_may_have_a_header() {
+    let d = Dir::new();
+    let text = format!("Label\tfirst\tsecond\n{}", some_echoes(100).replace("yes\t", "yes \t"));
+    let out = d.path("out");
+    GRU.succeeds(&[&["--data", &d.write("pairs.tsv", text), "--out", &out][..], &SHORT].concat());
+    let found = metrics(&out);
+    assert_eq!((found.classes, found.pairs), (vec!["no".to_owned(), "yes".to_owned()], [80, 10, 10]));
 }
 
 /// The parameters of a run with another seed have the same shapes. Only the name of the run in the file shows
