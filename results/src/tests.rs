@@ -99,7 +99,8 @@ fn the_places_of_a_line_are_of_one_line_of_the_data_each() {
         "content": {"lines": {"across": "dimensions", "marks": 20, "points": [
             {"x": 1, "label": "two", "key": "figures.rank", "table": "ranks", "where": {"row.dim": 2}},
             {"x": 2, "label": "four", "key": "figures.rank", "table": "ranks", "where": {"row.dim": 4}},
-            {"x": 3, "label": "more", "key": "figures.rank", "table": "ranks", "where": {"row.dim": 8}}]}}}]"#;
+            {"x": 3, "label": "more", "key": "figures.rank", "table": "ranks",
+                "where": {"row.dim": 8}}]}}}]"#;
     std::fs::create_dir(folder.path().join("results/plots")).unwrap();
     std::fs::write(folder.path().join("results/plots.json"), plot).unwrap();
     let line = |dim: u32, rank: u32| {

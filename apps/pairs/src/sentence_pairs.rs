@@ -203,8 +203,8 @@ pub fn read_file(path: &Path, seed: u64) -> Result<SentencePairs> {
     Ok(numbered(name, [texts, validation, test], classes, |label| at[label]))
 }
 
-/// Reads the lines of a file: a label, which must pass `check`, and two sentences. A first line whose label is
-/// `label` or `gold_label` is the header, and is skipped.
+/// Reads the lines of a file: a label, which must pass `check`, and two sentences. A first line whose label
+/// is `label` or `gold_label` is the header, and is skipped.
 fn read(path: &Path, mut check: impl FnMut(&str) -> std::result::Result<(), String>) -> Result<Vec<Text>> {
     let mut texts = Vec::new();
     table::read(path, |number, record| {

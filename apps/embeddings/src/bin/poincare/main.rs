@@ -1,5 +1,5 @@
-//! Poincaré embeddings from the command line: `train`, `evaluate`, `neighbours`, `distance`, `place`, `plot`,
-//! `view`, `convert`, `hyperbolicity`, `tree` and `wordnet`.
+//! Poincaré embeddings from the command line: `train`, `evaluate`, `neighbours`, `distance`, `place`,
+//! `plot`, `view`, `convert`, `hyperbolicity`, `tree` and `wordnet`.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
