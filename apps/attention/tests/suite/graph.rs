@@ -235,7 +235,7 @@ fn bad_input_gets_one_line() {
     let path = groups(&d, true);
     let out = d.path("out");
     let fails = |args: &[&str]| GRAPH.fails(&[&["--path", &path, "--out", &out], args].concat());
-    assert_eq!(fails(&["--seeds", "0"]), "--seeds 0: at least 1 is needed");
+    assert_eq!(fails(&["--seeds", "0"]), "--seeds 0: from 1 to 1000000 is needed");
     assert_eq!(fails(&["--dropout", "1"]), "--dropout 1: from 0 to below 1 is needed");
     assert_eq!(fails(&["--light", "-2"]), "--light -2: a positive number is needed");
     let message = fails(&["--attention", "umbral", "--head-dim", "1"]);

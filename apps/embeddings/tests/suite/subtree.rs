@@ -111,7 +111,7 @@ fn bad_input_gets_one_line() {
     assert!(with(&["--root", "nobody"]).ends_with("edges.tsv: --root nobody: no such node"));
     assert!(with(&["--root", "l3"]).contains("--root l3: 1 of 243 nodes are in its subtree; 5 in it"));
     assert!(with(&["--root", "root"]).contains("--root root: 243 of 243 nodes"));
-    assert_eq!(with(&["--seeds", "0"]), "--seeds 0: at least 1 is needed");
+    assert_eq!(with(&["--seeds", "0"]), "--seeds 0: from 1 to 1000000 is needed");
     let message = with(&["--seed", "18446744073709551614", "--root", "left"]);
     assert_eq!(message, "--seed 18446744073709551614: with --seeds 3 it is too large");
     assert_eq!(with(&["--lr", "-1"]), "--lr -1: a positive number is needed");

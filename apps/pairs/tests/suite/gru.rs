@@ -211,7 +211,7 @@ fn bad_input_is_named() {
     let quoted = some_echoes(20).replace('\t', ",") + "no,a,\"b\n" + &some_echoes(9).replace('\t', ",");
     assert!(fails(&["--data", &d.write("quoted.csv", quoted)]).contains("quoted.csv:21: a quoted column"));
     for kappa in ["1", "0", "-1e300", "-1e-7"] {
-        let error = fails(&["--data", &file, "--kappa", kappa]);
+        let error = fails(&["--data", &file, &format!("--kappa={kappa}")]);
         assert!(error.ends_with("a number from -1e6 to -1e-6 is needed"), "{error}");
     }
     for kappa in ["flat", "learned-2"] {
