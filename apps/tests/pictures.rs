@@ -53,5 +53,5 @@ pub(crate) fn text_fits(path: &str, contains: &[&str]) {
 
 /// A name that is too long for any picture.
 pub(crate) fn long_name() -> String {
-    "a name that is longer than half of any picture is wide, and then some more of it, ".repeat(2)
+    ["a name that is longer than half of any picture is wide, and then some more of it"; 2].join(", ")
 }

@@ -28,7 +28,9 @@ pub fn ranking<'t, T: Float>(distances: Var<'t, T>) -> Var<'t, T> {
 /// let loss = cotangent_layers::loss::ranking_with_gradient(&[1.0, 1.0], &mut slopes);
 /// assert_eq!((loss, slopes), (2.0_f64.ln(), [0.5, -0.5]));
 /// ```
+#[track_caller]
 pub fn ranking_with_gradient<T: Float>(distances: &[T], gradient: &mut [T]) -> f64 {
+    assert_eq!(distances.len(), gradient.len(), "ranking_with_gradient: distances and their derivatives");
     gradient.iter_mut().zip(distances).for_each(|(slope, &distance)| *slope = -distance);
     let total = softmax_in_place(gradient);
     gradient.iter_mut().for_each(|slope| *slope = -*slope);

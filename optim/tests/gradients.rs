@@ -58,6 +58,23 @@ fn the_norm_is_of_all_parameters_together() {
     assert_eq!((model.0.value().row(0), model.0.value().row(2)), (&[0.0][..], &[0.9][..]));
 }
 
+/// Entries of a table of one or of three axes are no rows; their gradients are dense.
+#[test]
+fn entries_of_any_table_are_stepped() {
+    let tape = Tape::<f64>::new();
+    let mut bias = Param::new("bias", Euclidean, Tensor::new([3], vec![0.0; 3]));
+    let gradients = tape.backward(bias.on(&tape).gather(&[0, 2]).sum());
+    assert_eq!(clip::norm(&bias, &gradients), 2.0_f64.sqrt());
+    RiemannianSgd::new(1.0).unwrap().step(&mut bias, &gradients).unwrap();
+    assert_eq!(bias.value().data(), [-1.0, 0.0, -1.0]);
+    let mut blocks = Param::new("blocks", Euclidean, Tensor::new([4, 2, 3], vec![0.0; 24]));
+    let gradients = tape.backward(blocks.on(&tape).gather(&[1, 1]).sum());
+    assert_eq!(clip::norm(&blocks, &gradients), 24.0_f64.sqrt());
+    RiemannianSgd::new(1.0).unwrap().step(&mut blocks, &gradients).unwrap();
+    let stepped: Vec<f64> = (0..24).map(|i| if (6..12).contains(&i) { -2.0 } else { 0.0 }).collect();
+    assert_eq!(blocks.value().data(), stepped);
+}
+
 /// With clipping by parameter each gradient has a norm of its own: that of its coordinates.
 #[test]
 fn each_parameter_is_clipped_by_itself() {

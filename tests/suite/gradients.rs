@@ -216,3 +216,19 @@ fn results_do_not_depend_on_threads() {
         .sum();
     assert!((one.0 - small).abs() < 1e-10 * small.abs());
 }
+
+/// The gradient of a curvature that a million rows share is a sum in `f64`, whatever the rows are stored in.
+#[test]
+fn a_shared_curvature_has_an_accurate_gradient() {
+    let gradient = |n: usize| {
+        let tape = Tape::<f32>::new();
+        let rows =
+            |a: f32, b: f32| tape.constant(&Tensor::from_fn([n, 2], |i| if i % 2 == 0 { a } else { b }));
+        let kappa = tape.variable(&Tensor::scalar(-1.0_f32));
+        let distances = Curved::new(kappa).dist(&rows(0.3, 0.1), &rows(-0.2, 0.4));
+        f64::from(tape.backward(distances.sum()).wrt(kappa).data()[0])
+    };
+    let n = 1 << 20;
+    let (all, one) = (gradient(n), gradient(1));
+    assert!((all / (n as f64 * one) - 1.0).abs() < 1e-6, "{all} {one}");
+}

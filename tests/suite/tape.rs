@@ -131,6 +131,16 @@ fn reading_a_released_value_says_why() {
     let _ = y.to_tensor();
 }
 
+/// A loss that is another shape of a sum shows the sum's elements, which stay.
+#[test]
+fn a_reshaped_loss_keeps_its_value() {
+    let tape = Tape::<f64>::new();
+    let x = tape.variable(&Tensor::new([2], vec![1.0, 2.0]));
+    let loss = (x * x).sum().reshape([1]).insert_axis(0);
+    let gradients = tape.backward(loss);
+    assert_eq!((gradients.wrt(x).data(), loss.item()), (&[2.0, 4.0][..], 5.0));
+}
+
 /// A backward pass releases the values of a graph, so the graph has no derivatives afterwards.
 #[test]
 fn a_graph_has_no_derivatives_after_a_backward_pass() {

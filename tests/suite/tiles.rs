@@ -239,4 +239,14 @@ fn the_first_row_that_is_not_finite_is_named() {
         }
         assert_eq!(steps.run(&[&points, &gradients]).err(), Some(at));
     }
+    // The space has no boundary that a coordinate too large for `f32` could be moved to.
+    let sphere = Stereographic::new(1e-300);
+    let step = StraightLine::vector(2, |[x, g]| sphere.exp(x, g)).unwrap();
+    let mut steps = RowProgram::<f32>::new(step);
+    let (mut points, mut tangents) = (Tiles::new(2), Tiles::new(2));
+    for length in [1.0, 1e39, 1e39] {
+        points.push(&[0.1, 0.2]);
+        tangents.push(&[length, 0.0]);
+    }
+    assert_eq!(steps.run(&[&points, &tangents]).err(), Some(1));
 }

@@ -179,7 +179,7 @@ impl Embeddings {
 
     pub(crate) fn read_tsv(path: &Path, geometry: Geometry) -> Result<Self> {
         let mut points = Collector::new(geometry);
-        table::read_quoted(path, |_, record| points.add(&record[0], record.iter().skip(1)))?;
+        table::read_quoted(path, |_, record| points.add(record[0].trim(), record.iter().skip(1)))?;
         points.finish(path)
     }
 

@@ -31,7 +31,8 @@ impl Domain {
     /// Moves a row onto the domain if it is off it. κ is sectional curvature.
     ///
     /// NaN stays NaN; an infinite or overflowing coordinate becomes the outermost representable point in
-    /// its direction (in a half-space, coordinate by coordinate). A zero row becomes the first coordinate's
+    /// its direction (in a half-space, coordinate by coordinate; where a ball has no boundary, κ ≥ 0, the row
+    /// stays). A zero row becomes the first coordinate's
     /// pole of a sphere.
     #[inline(always)]
     pub fn settle<T: Storage>(self, row: &mut [T], kappa: f64) {
@@ -101,7 +102,7 @@ fn push_inside<T: Storage>(row: &mut [T], kappa: f64) {
     // The least margin that survives rounding depends on the coordinates; try the smallest first.
     let mut gap = T::EPSILON / 2.0;
     loop {
-        let radius = ((1.0 - gap) / -kappa).sqrt();
+        let radius = ((1.0 - gap) / -kappa).sqrt().min(T::LARGEST / 2.0);
         for (x, u) in row.iter_mut().zip(&direction) {
             *x = T::nearest(u * (radius / norm));
         }

@@ -312,7 +312,8 @@ impl<T: Float> Arena<T> {
         let len = node.shape.len();
         let table_rows = node.shape[0];
         let width = len / table_rows.max(1);
-        let is_leaf = matches!(node.op, Op::Leaf);
+        // Optimisers step rows, which are the last axis.
+        let is_leaf = matches!(node.op, Op::Leaf) && width == node.shape.width();
         match self.cotangents[id as usize].take() {
             None if is_leaf => {
                 let mut slots = self.slot_buffers.pop().unwrap_or_default();

@@ -453,6 +453,11 @@ impl<T: Float> Tape<T> {
         arena.cotangents.resize_with(root + 1, || None);
 
         let mut gradients = Gradients::new(self, std::mem::take(&mut arena.entries));
+        // The node whose elements a root that is a reshape shows.
+        let owner = match arena.nodes[root].value {
+            Value::Alias(source) => source as usize,
+            _ => root,
+        };
         // The root's gradient is the caller's slice. It is copied into a buffer only for a root that has no
         // operation to run backward, and on a device.
         let is_copied =
@@ -494,7 +499,7 @@ impl<T: Float> Tape<T> {
                 Some(Cotangent::Rows(rows)) => arena.recycle_rows(rows),
                 None => {}
             }
-            if id != root {
+            if id != root && id != owner {
                 arena.release(id);
             }
         }

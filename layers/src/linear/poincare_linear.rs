@@ -1,5 +1,6 @@
 //! The linear layer of HNN++: Shimizu, Mukuta, Harada 2021, section 3.2.
 
+use cotangent_engine::domain::largest_time;
 use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Rows, Var};
 use cotangent_manifolds::{ConstantCurvature, Lorentz, Manifold, Module, PoincareBall, Point};
@@ -43,7 +44,12 @@ impl<T: Float> PoincareLinear<T> {
         let kappa = x.manifold().kappa();
         let lorentz = Lorentz::new(kappa);
         let root = (-kappa).sqrt();
-        let space = (self.logits.forward(x) * root).sinh() * (1.0 / root); // […, m]
+        let logits = self.logits.forward(x) * root; // […, m]
+        // Larger logits lead beyond the farthest point that `T` holds, and their sinh would overflow.
+        let longest = largest_time::<T>().asinh() - 1.0;
+        let [least, most] =
+            [-longest, longest].map(|limit| logits.tape().constant_with([], |to| to.fill(T::nearest(limit))));
+        let space = logits.min(most).maximum(least).sinh() * (1.0 / root);
         let any_time = space.zeros(1);
         let y = lorentz.project(&Rows::concat(&any_time, &space));
         Point::new(lorentz, y).to()

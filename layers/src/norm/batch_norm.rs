@@ -117,7 +117,9 @@ impl<M: Manifold, T: Float> BatchNorm<M, T> {
     pub fn observe(&mut self, batch: &BatchStatistics<T>) {
         fn towards<M: Manifold, T: Float>(param: &mut Param<M, T>, to: &Tensor<T>, rate: f64) {
             let (from, to): (Tensor<f64>, _) = (param.value().cast(), to.cast());
-            *param.value_mut() = param.manifold().geodesic(&from, &to, &Tensor::scalar(rate)).cast();
+            let moved: Tensor<T> = param.manifold().geodesic(&from, &to, &Tensor::scalar(rate)).cast();
+            // Rounding to `T` may leave the manifold.
+            *param.value_mut() = param.manifold().project(&moved);
         }
         towards(&mut self.mean, &batch.mean, self.momentum);
         towards(&mut self.variance, &batch.variance, self.momentum);

@@ -8,6 +8,16 @@ use cotangent_layers::{Attention, Dropout, Features, GraphAttention, Heads};
 
 use super::*;
 
+#[test]
+fn a_graph_may_have_no_nodes() {
+    for (heads, width) in [(Heads::Concat, 6), (Heads::Mean, 2)] {
+        let tape = Tape::new();
+        let x = Features::Dense(tape.constant(&Tensor::new([0, 4], vec![])));
+        let y = layer(&Distance, heads, 1).forward(&x, &Arc::new(Sparsity::new(0, 0, &[])));
+        assert_eq!(y.shape().axes(), [0, width]);
+    }
+}
+
 const NODES: usize = 5;
 const EDGES: [(u32, u32); 11] =
     [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2), (2, 2), (2, 4), (3, 3), (4, 4), (4, 2), (4, 0)];

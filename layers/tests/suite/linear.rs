@@ -1,11 +1,13 @@
 //! Linear layers, concatenation, activations, dropout, batch normalisation.
 
-use cotangent_engine::{Row, Rows, Tape, Tensor, rng};
+use cotangent_engine::{Float, Row, Rows, Tape, Tensor, rng};
 use cotangent_layers::{
     Activation, BatchNorm, BatchStatistics, Concat, Dropout, FeedForward, GyrovectorSpace, Linear,
 };
 use cotangent_layers::{Curvature, Geometry, PoincareLinear, exp0, log0};
-use cotangent_manifolds::{Curved, Euclidean, Gyroplanes, Manifold, Module, PoincareBall, Stereographic};
+use cotangent_manifolds::{
+    Curved, Euclidean, Gyroplanes, Manifold, Module, PoincareBall, Point, Stereographic,
+};
 
 use super::*;
 
@@ -103,6 +105,28 @@ fn outputs_are_at_the_distances_that_logits_say() {
             }
         }
     }
+}
+
+/// Logits beyond the farthest point lead to points near the boundary, with finite gradients.
+#[test]
+fn large_logits_lead_to_the_boundary() {
+    fn check<T: Float>() {
+        for direction in [100.0, -1e4] {
+            let mut layer = PoincareLinear::<T>::new(1, 2, &mut rng::stream(1, 0, 0));
+            let directions = [direction, 0.5].map(T::nearest).to_vec();
+            *layer.logits.directions.value_mut() = Tensor::new([2, 1], directions);
+            let tape = Tape::new();
+            let x = tape.variable(&Tensor::new([1, 1], vec![T::nearest(0.5)]));
+            let y = layer.forward(Point::new(PoincareBall::new(-1.0), x));
+            let value = y.coordinates().to_tensor();
+            y.manifold().contains(value.row(0)).unwrap();
+            assert!(value.data()[0].to_f64() * direction.signum() > 0.999, "{value}");
+            let gradients = tape.backward(y.coordinates().sum());
+            assert!(gradients.wrt(x).data()[0].is_finite());
+        }
+    }
+    check::<f32>();
+    check::<f64>();
 }
 
 /// Section 3.2: M₁ ⊗ x₁ ⊕ M₂ ⊗ x₂ ⊕ f ⊗ c ⊕ b, computed by the manifold's own operations

@@ -6,6 +6,12 @@ use cotangent_manifolds::{Euclidean, Manifold, Module, Stereographic};
 
 use super::*;
 
+#[test]
+#[should_panic(expected = "ranking_with_gradient: distances and their derivatives")]
+fn a_ranking_has_as_many_derivatives_as_distances() {
+    cotangent_layers::loss::ranking_with_gradient(&[1.0_f64, 1.0], &mut [0.0; 3]);
+}
+
 fn regression(kappa: f64, n: usize, k: usize, seed: u64) -> LogisticRegression<Stereographic, f64> {
     let mut layer = LogisticRegression::new(space(kappa), n, k, &mut rng::stream(0, 0, 0));
     scatter(&mut layer, 0.9, seed);

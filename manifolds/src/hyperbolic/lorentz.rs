@@ -248,7 +248,9 @@ pub mod formulas {
     /// The coefficients of a row and of the time axis in the point with the same space coordinates.
     #[inline(always)]
     fn projected<S: Scalar>(xx: S, time: S, kappa: S) -> [S; 2] {
-        let space = (xx - time.square()).max(S::zero());
+        // A square that overflows leads to the farthest point: the coefficient stays finite, because it also
+        // multiplies the zeros of the time axis.
+        let space = (xx - time.square()).max(S::zero()).min(S::constant(1e300));
         [S::one(), (space - kappa.recip()).sqrt() - time]
     }
 

@@ -101,22 +101,22 @@ fn settle<T: Storage>(domain: Domain, kappa: f64, rows: &mut Tiles, off: &mut Ve
 fn round<T: Storage, S: Block>(domain: Domain, kappa: f64, rows: &mut Tiles, off: &mut [u8]) {
     let (zero, kappa) = (S::splat(0.0), S::splat(kappa));
     for (blocks, off) in rows.blocks.chunks_exact_mut(rows.width).zip(off) {
-        let (mut inside, mut square) = (S::splat(1.0), Compensated::<S>::default());
+        let (mut finite, mut square) = (zero, Compensated::<S>::default());
         for block in blocks {
             let x = block.read::<S>().rounded::<T>();
-            match domain {
-                Domain::Ball => square.add_square::<T>(x),
-                // 0 · x is NaN where x is not finite.
-                _ => inside = x.mul_add(zero, inside),
+            // 0 · x is NaN where x is not finite.
+            finite = x.mul_add(zero, finite);
+            if domain == Domain::Ball {
+                square.add_square::<T>(x);
             }
             block.write(x);
         }
-        match domain {
-            Domain::Free => {}
-            // Only rows that rounding has moved outside, or that are not finite.
-            Domain::Ball => inside = square.margin(kappa),
-            _ => inside = zero,
-        }
+        // Only rows that rounding has moved outside, or that are not finite.
+        let inside = match domain {
+            Domain::Free => finite + S::splat(1.0),
+            Domain::Ball => square.margin(kappa) + finite,
+            _ => zero,
+        };
         let mut lanes = [0.0; LANES];
         inside.store(&mut lanes);
         *off = 0;

@@ -275,11 +275,12 @@ row_formula! {
 row_formula! {
     /// The identity on points; a row on or outside the boundary is scaled to just inside.
     pub Project = "stereographic.project": vector [Input(0)], domain Ball;
-    mx = Margin(0), xx = Dot(0, 0), kappa = Param(0), epsilon = Epsilon => {
+    mx = Margin(0), norm = Along(0, 0), kappa = Param(0), epsilon = Epsilon => {
         let inside = S::zero().lt(mx);
-        // Inside, the root is not used; 1 keeps it and its derivative finite.
-        let s = S::select(inside, S::one(), -kappa * xx);
-        [S::select(inside, S::one(), ((S::one() - epsilon) / s).sqrt())]
+        // Inside, the quotient is not used; 1 keeps it and its derivative finite. The norm is finite where its
+        // square overflows.
+        let s = S::select(inside, S::one(), (-kappa).sqrt() * norm);
+        [S::select(inside, S::one(), (S::one() - epsilon).sqrt() / s)]
     }
 }
 
