@@ -31,9 +31,8 @@ impl Domain {
     /// Moves a row onto the domain if it is off it. κ is sectional curvature.
     ///
     /// NaN stays NaN; an infinite or overflowing coordinate becomes the outermost representable point in
-    /// its direction (in a half-space, coordinate by coordinate; where a ball has no boundary, κ ≥ 0, the row
-    /// stays). A zero row becomes the first coordinate's
-    /// pole of a sphere.
+    /// its direction (in a half-space, coordinate by coordinate; where a ball has no boundary, κ ≥ 0,
+    /// the row stays). A zero row becomes the first coordinate's pole of a sphere.
     #[inline(always)]
     pub fn settle<T: Storage>(self, row: &mut [T], kappa: f64) {
         match self {

@@ -277,8 +277,8 @@ row_formula! {
     pub Project = "stereographic.project": vector [Input(0)], domain Ball;
     mx = Margin(0), norm = Along(0, 0), kappa = Param(0), epsilon = Epsilon => {
         let inside = S::zero().lt(mx);
-        // Inside, the quotient is not used; 1 keeps it and its derivative finite. The norm is finite where its
-        // square overflows.
+        // Inside, the quotient is not used; 1 keeps it and its derivative finite. The norm is finite where
+        // its square overflows.
         let s = S::select(inside, S::one(), (-kappa).sqrt() * norm);
         [S::select(inside, S::one(), (S::one() - epsilon).sqrt() / s)]
     }
