@@ -253,8 +253,8 @@ impl Document {
             }
         }
         let name = |(node, id): (Node, &str)| match node {
-            Node { label: Some(label), .. } => label.trim().into(),
-            Node { label: None, .. } => id.trim().into(),
+            Node { label: Some(label), .. } => String::from(label.trim()),
+            Node { label: None, .. } => String::from(id.trim()),
         };
         let positions: Vec<u64> = nodes.iter().map(|node| node.position.unwrap_or_default()).collect();
         let names: Names = nodes.into_iter().zip(ids.iter()).map(name).collect();

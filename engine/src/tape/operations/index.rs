@@ -11,8 +11,8 @@ use crate::tape::{Tape, formulas};
 use crate::tensor::shape::{Shape, row_numbers};
 
 impl<'t, T: Float> Var<'t, T> {
-    /// The entries `rows` of a table `[n, …]`: `[rows.len(), …]`. The gradient of a table `[n, d]` that is
-    /// an input of the tape is row-sparse.
+    /// The entries `rows` of a table `[n, …]`: `[rows.len(), …]`. The gradient of a table `[n, d]`
+    /// that is an input of the tape is row-sparse.
     ///
     /// # Panics
     /// If a number is not below `n`.
