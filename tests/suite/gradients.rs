@@ -220,6 +220,7 @@ fn results_do_not_depend_on_threads() {
 /// The gradient of a curvature that a million rows share is a sum in `f64`, whatever the rows are stored in.
 #[test]
 fn a_shared_curvature_has_an_accurate_gradient() {
+    use cotangent::manifolds::Curved;
     let gradient = |n: usize| {
         let tape = Tape::<f32>::new();
         let rows =
