@@ -186,9 +186,9 @@ fn projections_land_on_the_manifold() {
     }
     assert!((sphere.project(&Row::from([3.0, 4.0, 0.0]))[1] - 0.8 / 0.3_f64.sqrt()).abs() < 1e-15);
     // Squares of these overflow.
-    let x = PoincareBall::new(-0.5).project(&Row::from([3e200, -4e200]));
+    let x: Row<f64> = PoincareBall::new(-0.5).project(&Row::from([3e200, -4e200]));
     assert!((x[0] - 0.6 * 2f64.sqrt()).abs() + (x[1] + 0.8 * 2f64.sqrt()).abs() < 1e-15, "{x:?}");
-    let x = Lorentz::new(-0.5).project(&Row::from([0.0, 3e200, -4e200]));
+    let x: Row<f64> = Lorentz::new(-0.5).project(&Row::from([0.0, 3e200, -4e200]));
     Lorentz::new(-0.5).contains(&x).unwrap();
     assert!(x[1] > 1e70 && (x[2] / x[1] + 4.0 / 3.0).abs() < 1e-15, "{x:?}");
     let half_space = HalfSpace::new(-1.0);
