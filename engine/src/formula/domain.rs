@@ -101,7 +101,7 @@ fn push_inside<T: Storage>(row: &mut [T], kappa: f64) {
     // The least margin that survives rounding depends on the coordinates; try the smallest first.
     let mut gap = T::EPSILON / 2.0;
     loop {
-        let radius = ((1.0 - gap) / -kappa).sqrt().min(T::LARGEST / 2.0);
+        let radius = ((1.0 - gap) / -kappa).sqrt();
         for (x, u) in row.iter_mut().zip(&direction) {
             *x = T::nearest(u * (radius / norm));
         }
