@@ -30,8 +30,8 @@
 //! - **Shapes** are run-time values. An operation on shapes that do not fit panics; the message names the
 //!   operation, the shapes and your line.
 //! - **Broadcasting** aligns axes at the last one; each is equal or 1 ([`Broadcast`] has the five kinds).
-//! - **Rows**: the last axis is a row. Gathered rows of an input have a row-sparse gradient
-//!   ([`Gradients::view`]).
+//! - **Rows**: the last axis is a row. Gathered rows of an input `[n, d]` have a
+//!   row-sparse gradient ([`Gradients::view`]).
 //! - **Values** are read with [`Var::to_tensor`] or [`Var::item`] until the backward pass releases them.
 //! - **NaN**: [`Tape::checked`] names the operation that produced the first one.
 //! - **Second derivatives**: [`Tape::jvp`] is forward mode on the tape; going back through it gives

@@ -221,15 +221,19 @@ fn results_do_not_depend_on_threads() {
 #[test]
 fn a_shared_curvature_has_an_accurate_gradient() {
     use cotangent::manifolds::Curved;
-    let gradient = |n: usize| {
-        let tape = Tape::<f32>::new();
-        let rows =
-            |a: f32, b: f32| tape.constant(&Tensor::from_fn([n, 2], |i| if i % 2 == 0 { a } else { b }));
-        let kappa = tape.variable(&Tensor::scalar(-1.0_f32));
-        let distances = Curved::new(kappa).dist(&rows(0.3, 0.1), &rows(-0.2, 0.4));
-        f64::from(tape.backward(distances.sum()).wrt(kappa).data()[0])
-    };
-    let n = 1 << 20;
-    let (all, one) = (gradient(n), gradient(1));
-    assert!((all / (n as f64 * one) - 1.0).abs() < 1e-6, "{all} {one}");
+    // Rows that share one curvature, and rows of which each column has its own.
+    for columns in [1, 4] {
+        let gradient = |n: usize| -> Vec<f64> {
+            let tape = Tape::<f32>::new();
+            let row = |a: f32, b: f32| Tensor::from_fn([n, columns, 2], |i| if i % 2 == 0 { a } else { b });
+            let [x, y] = [row(0.3, 0.1), row(-0.2, 0.4)].map(|rows| tape.constant(&rows));
+            let kappa = tape.variable(&Tensor::from_fn([columns], |i| -1.0 - 0.1 * i as f32));
+            let distances = Curved::new(kappa).dist(&x, &y);
+            tape.backward(distances.sum()).wrt(kappa).data().iter().map(|&g| f64::from(g)).collect()
+        };
+        let n = 1 << 18;
+        for (all, one) in gradient(n).into_iter().zip(gradient(1)) {
+            assert!((all / (n as f64 * one) - 1.0).abs() < 1e-6, "{columns}: {all} {one}");
+        }
+    }
 }

@@ -42,56 +42,37 @@ pub fn hold(directory: &Path) -> Result<Held> {
     }
 }
 
-/// The files that trainings write to their output directories, beside those of an averaged epoch.
-const FILES: [&str; 19] = [
-    "checkpoint.bin",
-    "checkpoint.next",
-    "model.safetensors",
-    "model.next",
-    "metrics.json",
-    "config.json",
-    "tokenizer.json",
-    "typing.json",
-    "epochs.json",
-    "translations.txt",
-    "embedding.tsv",
-    "embedding.safetensors",
-    "validation.tsv",
-    "test.tsv",
-    "curves.svg",
-    "course.svg",
-    "sentences.svg",
-    "disk.svg",
-    "view.html",
-];
-
-/// Moves the files of an earlier training in this directory to its subdirectory `previous`, in place of those
-/// that are there. So a new training loses nothing, and its directory never has files of two. Does nothing
+/// Moves what an earlier training has written in this directory to a new subdirectory, `previous-1` or the
+/// next number that is free: the checkpoint, the model, `metrics.json` and the other files that the training
+/// `writes`. So a new training loses nothing, and does not mix its files with those of another. Does nothing
 /// if there is no checkpoint.
 ///
 /// # Errors
 /// If a file cannot be moved.
-pub fn set_aside(directory: &Path) -> Result<()> {
+pub fn set_aside(directory: &Path, writes: impl Fn(&str) -> bool) -> Result<()> {
     if !directory.join(CHECKPOINT).exists() {
         return Ok(());
     }
-    let previous = directory.join("previous");
+    let numbered = (1..).map(|number| directory.join(format!("previous-{number}")));
+    let previous = { numbered }.find(|path| !path.exists()).expect("there are enough numbers");
     let error = |error| AppError::io(&previous)(error);
-    match std::fs::remove_dir_all(&previous) {
-        Err(e) if e.kind() != ErrorKind::NotFound => return Err(error(e)),
-        _ => std::fs::create_dir(&previous).map_err(error)?,
-    }
-    let entries = std::fs::read_dir(directory).map_err(AppError::io(directory))?;
-    for entry in entries {
+    std::fs::create_dir(&previous).map_err(error)?;
+    for entry in std::fs::read_dir(directory).map_err(AppError::io(directory))? {
         let name = entry.map_err(AppError::io(directory))?.file_name();
         let text = name.to_string_lossy();
-        if FILES.contains(&&*text) || text.starts_with("epoch-") && text.ends_with(".safetensors") {
+        if TRAINING.contains(&&*text) || writes(&text) {
             std::fs::rename(directory.join(&name), previous.join(&name)).map_err(error)?;
         }
     }
+    // Last, so that what an interruption has left is moved the next time.
+    std::fs::rename(directory.join(CHECKPOINT), previous.join(CHECKPOINT)).map_err(error)?;
     say!("the files of an earlier run are now in {}", previous.display());
     Ok(())
 }
+
+/// What every training writes beside its checkpoint.
+const TRAINING: [&str; 5] =
+    ["checkpoint.next", "model.safetensors", "model.next", "metrics.json", "curves.svg"];
 
 /// A text that identifies a run: checksums of the options that must be the same when the run is resumed,
 /// and of its data.
@@ -113,19 +94,20 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name);
         let write = |name: &str, text: &str| std::fs::write(path(name), text).unwrap();
+        let start = || set_aside(directory.path(), |name| name.starts_with("epoch-")).unwrap();
         write("metrics.json", "1");
-        set_aside(directory.path()).unwrap();
-        assert!(path("metrics.json").exists() && !path("previous").exists());
+        start();
+        assert!(path("metrics.json").exists() && !path("previous-1").exists());
+        let moved = ["checkpoint.bin", "metrics.json", "epoch-3.safetensors"];
         for text in ["1", "2"] {
-            for name in ["checkpoint.bin", "metrics.json", "epoch-3.safetensors", "pairs.tsv"] {
-                write(name, text);
+            moved.iter().chain(&["pairs.tsv"]).for_each(|name| write(name, text));
+            start();
+            assert!(moved.iter().all(|name| !path(name).exists()) && path("pairs.tsv").exists());
+        }
+        for (previous, text) in [("previous-1", "1"), ("previous-2", "2")] {
+            for name in moved {
+                assert_eq!(std::fs::read_to_string(path(previous).join(name)).unwrap(), text);
             }
-            set_aside(directory.path()).unwrap();
-            for name in ["checkpoint.bin", "metrics.json", "epoch-3.safetensors"] {
-                assert!(!path(name).exists(), "{name}");
-                assert_eq!(std::fs::read_to_string(path("previous").join(name)).unwrap(), text);
-            }
-            assert!(path("pairs.tsv").exists());
         }
     }
 

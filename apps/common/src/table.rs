@@ -162,6 +162,8 @@ fn records(
         Source::Plain(reader) => reader,
         Source::Whole(text) => &mut text.as_slice(),
     };
+    // Without it, a quote that is not closed on the last line would end with the file.
+    let input = input.chain(&b"\n"[..]);
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)
         .flexible(true)
@@ -214,7 +216,8 @@ mod tests {
             read(&path, |_, _| Ok(())).unwrap_err().to_string()
         };
         let lines = "a,b\n".repeat(9);
-        for begun in [format!("{lines}c,\"d\n{lines}"), format!("{lines}c,\"d\n")] {
+        for after in [&lines, "\n", ""] {
+            let begun = format!("{lines}c,\"d{after}");
             assert!(error(&begun).ends_with(
                 "pairs.csv:10: a quoted column does not end on this line; is a quote not closed?"
             ));

@@ -133,6 +133,11 @@ impl Collector {
     }
 }
 
+/// Whether a file's name says that it is packed.
+fn is_packed(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "gz")
+}
+
 impl Embeddings {
     /// Reads a file in the [format](Format) of its extension, or a TSV if it has none of these; of a
     /// directory, its `embedding.safetensors`. The points are in `model`, by default the Poincaré ball, with
@@ -145,8 +150,12 @@ impl Embeddings {
         if path.is_dir() {
             return Self::read(&path.join("embedding.safetensors"), model, kappa);
         }
+        let format = Format::named_by(path).unwrap_or(Format::Tsv);
+        if matches!(format, Format::Safetensors | Format::Npy) && is_packed(path) {
+            return Err(AppError::content(path, "this format is not read packed; unpack it first"));
+        }
         let geometry = || Geometry::new(model.clone().unwrap_or(Model::Poincare.into()), kappa.clone());
-        let embeddings = match Format::named_by(path).unwrap_or(Format::Tsv) {
+        let embeddings = match format {
             Format::Safetensors => Self::read_safetensors(path, model, kappa)?,
             Format::Tsv => Self::read_tsv(path, geometry()?)?,
             Format::Text => word2vec::read_text(path, geometry()?)?,
@@ -163,7 +172,7 @@ impl Embeddings {
     /// # Errors
     /// If the file cannot be written, its name ends with `.gz`, or the format cannot hold the names.
     pub fn write(&self, path: &Path, format: Format) -> Result<usize> {
-        if path.extension().is_some_and(|extension| extension == "gz") {
+        if is_packed(path) {
             return Err(AppError::content(path, "no packed files are written"));
         }
         let Embeddings { names, points, geometry } = self;
@@ -179,7 +188,7 @@ impl Embeddings {
 
     pub(crate) fn read_tsv(path: &Path, geometry: Geometry) -> Result<Self> {
         let mut points = Collector::new(geometry);
-        table::read_quoted(path, |_, record| points.add(record[0].trim(), record.iter().skip(1)))?;
+        table::read_quoted(path, |_, record| points.add(&record[0], record.iter().skip(1)))?;
         points.finish(path)
     }
 

@@ -22,19 +22,16 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format that a file's extension names, if it is one of these. `.gz` at its end does not count for
-    /// those that may be packed: TSV and word2vec.
+    /// The format that a file's extension names, if it is one of these; `.gz` at its end does not count.
     pub fn named_by(path: &Path) -> Option<Format> {
         let name = path.file_name()?.to_str()?;
-        let plain = name.strip_suffix(".gz");
-        let (_, extension) = plain.unwrap_or(name).rsplit_once('.')?;
+        let (_, extension) = name.strip_suffix(".gz").unwrap_or(name).rsplit_once('.')?;
         match extension {
             "tsv" => Some(Format::Tsv),
             "txt" | "vec" => Some(Format::Text),
             "bin" => Some(Format::Binary),
-            // These two are not read when they are packed.
-            "safetensors" if plain.is_none() => Some(Format::Safetensors),
-            "npy" if plain.is_none() => Some(Format::Npy),
+            "safetensors" => Some(Format::Safetensors),
+            "npy" => Some(Format::Npy),
             _ => None,
         }
     }
@@ -50,7 +47,6 @@ mod tests {
         assert_eq!(named("a.b/c.d.tsv"), Some(Format::Tsv));
         assert_eq!(named("wiki.vec.gz"), Some(Format::Text));
         assert_eq!(named("words.bin"), Some(Format::Binary));
-        assert_eq!((named("e.npy.gz"), named("e.safetensors.gz")), (None, None));
         assert_eq!((named("a.bin/b"), named("bin"), named("a.csv"), named("..")), (None, None, None, None));
     }
 }

@@ -274,6 +274,17 @@ pub fn train(graph: &Graph, config: &Config, options: &RunOptions) -> Result<Met
     }
 }
 
+/// What a training writes beside what every training does.
+const WRITTEN: [&str; 7] = [
+    "embedding.tsv",
+    "embedding.safetensors",
+    "validation.tsv",
+    "test.tsv",
+    "course.svg",
+    "disk.svg",
+    "view.html",
+];
+
 fn run<T: Shared>(split: &Split<'_>, config: &Config, options: &RunOptions) -> Result<Metrics> {
     let graph = &*split.training;
     options.device.computes::<T>()?;
@@ -291,17 +302,18 @@ fn run<T: Shared>(split: &Split<'_>, config: &Config, options: &RunOptions) -> R
     let mut sgd = RiemannianSgd::new(config.lr)?;
     if options.resume {
         state = load(&path, &state, &mut parameters, &mut sgd)?;
-    } else {
-        output::set_aside(&options.out)?;
     }
-    let mut checkpoints = Checkpoints::new(&options.out, "epoch", state.epochs_done, |path| {
-        checkpoint::save(path, &parameters, &sgd, &state)
-    })?;
 
     let schedule = config.schedule();
     let sample = Sample { nodes: options.evaluate_nodes, seed: config.seed };
     let evaluator = Evaluator::new(split, sample);
     let mut trainer = Trainer::new(graph, config, parameters, sgd, &options.device)?;
+    if !options.resume {
+        output::set_aside(&options.out, |name| WRITTEN.contains(&name))?;
+    }
+    let mut checkpoints = Checkpoints::new(&options.out, "epoch", state.epochs_done, |path| {
+        checkpoint::save(path, trainer.parameters(), trainer.sgd(), &state)
+    })?;
     let mut progress = Progress::new("epoch", state.epochs_done, config.epochs);
     let (mut trained, mut since_start) = (0_usize, 0.0);
     while state.epochs_done < config.epochs {

@@ -353,7 +353,7 @@ mod tests {
         assert_eq!(error("a\tx\t \n"), ":1: a sentence without words");
         assert_eq!(
             error("a,x,y\n\nb,\"x,y\n"),
-            ":3: 2 columns; three are needed: label, first sentence, second sentence"
+            ":3: a quoted column does not end on this line; is a quote not closed?"
         );
         assert_eq!(error("a\tx\ty\n\tx\ty\n"), ":2: an empty label");
         assert_eq!(error(""), ": no pairs");

@@ -21,7 +21,7 @@ use crate::examples::Example;
 use crate::loss::TypingLoss;
 use crate::metrics::Figures;
 use crate::model::{Counts, Model};
-use crate::typer::{Description, MODEL, evaluate};
+use crate::typer::{DESCRIPTION, Description, MODEL, evaluate};
 
 /// The figures of an epoch on the dev mentions. They are kept in this file, for a run that is resumed.
 const EPOCHS: &str = "epochs.json";
@@ -124,7 +124,7 @@ impl Training<'_> {
         .display(|now| progress.update(now.history.steps, || shown(now.history, now.rate)));
         trainer.check()?;
         if !run.resume {
-            output::set_aside(out)?;
+            output::set_aside(out, |name| [DESCRIPTION, EPOCHS].contains(&name))?;
         }
         self.describe(name).write(out)?;
         let mut epochs = Epochs::new(out, run.resume)?;

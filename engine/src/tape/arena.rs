@@ -306,7 +306,7 @@ impl<T: Float> Arena<T> {
         }
     }
 
-    /// Adds the cotangent of gathered rows to the table's: row-sparse for a leaf, else dense.
+    /// Adds the cotangent of gathered rows to the table's: row-sparse for a leaf `[n, d]`, else dense.
     fn accumulate_rows(&mut self, id: u32, g: &[T], rows: &[u32]) {
         let node = &self.nodes[id as usize];
         let len = node.shape.len();

@@ -94,7 +94,7 @@ impl<'t, T: Float> Gradients<'t, T> {
         }
     }
 
-    /// The gradient as it was computed, without a copy: row-sparse if only some rows of a table were read;
+    /// The gradient as it was computed, without a copy: row-sparse if rows of a table `[n, d]` were gathered;
     /// `None` if the loss does not depend on the variable, parameter or point.
     ///
     /// # Panics

@@ -121,7 +121,8 @@ impl<T: Float> Arena<T> {
         true
     }
 
-    /// As `accumulate_rows` on the host, with the rows in the same order: row-sparse for a leaf, else dense.
+    /// As `accumulate_rows` on the host, with the rows in the same order: row-sparse for a leaf `[n, d]`,
+    /// else dense.
     fn accumulate_rows_on_device(&mut self, queue: &Queue, id: u32, g: &Memory, rows: &[u32]) {
         let node = &self.nodes[id as usize];
         let (len, table_rows) = (node.shape.len(), node.shape[0]);

@@ -245,26 +245,26 @@ pub mod formulas {
         tangent_product(xx, xv, xv, vv, area, kappa).max(S::zero()).sqrt()
     }
 
-    /// The coefficients of a row and of the time axis in the point with the same space coordinates.
+    /// The coefficients of a row and of the time axis in the point with the same space coordinates, from
+    /// their square.
     #[inline(always)]
     fn projected<S: Scalar>(xx: S, time: S, kappa: S) -> [S; 2] {
         // A square that overflows leads to the farthest point: the coefficient stays finite, because it also
         // multiplies the zeros of the time axis.
-        let space = (xx - time.square()).max(S::zero()).min(S::constant(1e300));
-        [S::one(), (space - kappa.recip()).sqrt() - time]
+        [S::one(), (xx.min(S::constant(1e300)) - kappa.recip()).sqrt() - time]
     }
 
     row_formula! {
         /// The point with the same space coordinates.
-        pub Project = "lorentz.project": vector [Input(0), Time], domain Hyperboloid;
-        xx = Dot(0, 0), time = Dot(0, 1), kappa = Param(0) => projected(xx, time, kappa)
+        pub Project = "lorentz.project": vector [Input(0), Time], metric Space, domain Hyperboloid;
+        xx = Dot(0, 0), time = First(0), kappa = Param(0) => projected(xx, time, kappa)
     }
 
     row_formula! {
         /// The same; or, if that is farther out, the one at
         /// [`bounded_time`](cotangent_engine::domain::bounded_time) in its direction.
-        pub Bounded = "lorentz.bounded": vector [Input(0), Time], domain BoundedHyperboloid;
-        xx = Dot(0, 0), time = Dot(0, 1), kappa = Param(0) => projected(xx, time, kappa)
+        pub Bounded = "lorentz.bounded": vector [Input(0), Time], metric Space, domain BoundedHyperboloid;
+        xx = Dot(0, 0), time = First(0), kappa = Param(0) => projected(xx, time, kappa)
     }
 
     /// The component along x of y as seen from x, `√c (x₀ ⟨x, y⟩/‖x‖ − ‖x‖ y₀)`: the

@@ -186,10 +186,18 @@ fn projections_land_on_the_manifold() {
     }
     assert!((sphere.project(&Row::from([3.0, 4.0, 0.0]))[1] - 0.8 / 0.3_f64.sqrt()).abs() < 1e-15);
     // Squares of these overflow.
+    for row in [[3e200, -4e200], [f64::MAX, f64::MAX]] {
+        for ball in [PoincareBall::new(-0.5), PoincareBall::new(-3.0)] {
+            ball.contains(&ball.project(&Row::from(row))).unwrap();
+        }
+        assert_eq!(ProjectedSphere::new(0.5).project(&Row::from(row)), Row::from(row));
+    }
     let x: Row<f64> = PoincareBall::new(-0.5).project(&Row::from([3e200, -4e200]));
     assert!((x[0] - 0.6 * 2f64.sqrt()).abs() + (x[1] + 0.8 * 2f64.sqrt()).abs() < 1e-15, "{x:?}");
     let x: Row<f64> = Lorentz::new(-0.5).project(&Row::from([0.0, 3e200, -4e200]));
     Lorentz::new(-0.5).contains(&x).unwrap();
+    let y: Row<f64> = Lorentz::new(-0.5).project(&Row::from([1e200, 1.0, 1.0]));
+    assert_eq!((y[0], y[1], y[2]), (2.0, 1.0, 1.0));
     assert!(x[1] > 1e70 && (x[2] / x[1] + 4.0 / 3.0).abs() < 1e-15, "{x:?}");
     let half_space = HalfSpace::new(-1.0);
     for row in [[1.0, -1.0], [f64::INFINITY, 0.0], [0.0, f64::INFINITY]] {

@@ -331,7 +331,6 @@ fn train(
     }
     outcome.seconds = start.elapsed().as_secs_f64();
     if let Some(((out, name), model)) = pictures.zip(kept) {
-        save_model(&model, &out.join(MODEL), Some(name))?;
         let title = format!(
             "{}, {} attention: test accuracy {:.1} %",
             graph.name,
@@ -348,6 +347,8 @@ fn train(
         )?;
         tape.reset();
         embeddings(out, &model, graph, features(&tape, graph, &amounts))?;
+        // Last: where it is, the pictures are too.
+        save_model(&model, &out.join(MODEL), Some(name))?;
     }
     Ok(outcome)
 }

@@ -121,6 +121,7 @@ impl Saved {
 const MODEL: &str = "model.safetensors";
 const TOKENIZER: &str = "tokenizer.json";
 const CONFIG: &str = "config.json";
+const TRANSLATIONS: &str = "translations.txt";
 
 mod purpose {
     pub(super) const INITIAL: u64 = 29;
@@ -225,7 +226,9 @@ pub fn train(
     // From here on the directory belongs to this run. Writing these files now shows whether it can be
     // written to.
     if !options.resume {
-        output::set_aside(out)?;
+        output::set_aside(out, |name| {
+            [CONFIG, TOKENIZER, TRANSLATIONS].contains(&name) || name.starts_with("epoch-")
+        })?;
         bpe.save(&out.join(TOKENIZER))?;
     }
     metrics::write_json(&out.join(CONFIG), &saved)?;
@@ -269,7 +272,7 @@ pub fn train(
     let translations = search.translate(&model, &sources, &options.device);
     let translations: Vec<String> = translations.iter().map(|tokens| bpe.decode(tokens)).collect();
     let references: Vec<String> = text.test.iter().map(|(_, target)| target.clone()).collect();
-    let path = out.join("translations.txt");
+    let path = out.join(TRANSLATIONS);
     atomic::write(&path, |w| translations.iter().try_for_each(|line| writeln!(w, "{line}")))
         .map_err(AppError::io(&path))?;
     let metrics = Metrics {

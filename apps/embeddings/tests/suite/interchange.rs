@@ -128,6 +128,9 @@ fn every_format_is_the_same_embedding() {
     let packed = d.path("points.tsv.gz");
     let convert = ["convert", "--embedding", &out, "--out", &packed];
     assert!(POINCARE.fails(&convert).ends_with("no packed files are written"));
+    let packed = d.write("points.npy.gz", "");
+    let error = POINCARE.fails(&["neighbours", "4", "--embedding", &packed]);
+    assert!(error.ends_with("this format is not read packed; unpack it first"), "{error}");
     assert!(std::fs::read_to_string(&unnamed).unwrap().starts_with("30 6\n"));
 }
 

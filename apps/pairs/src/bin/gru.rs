@@ -40,7 +40,7 @@ struct Cli {
     /// Dimension of word vectors, sentence vectors and the feed-forward layer.
     #[arg(long, default_value_t = 5, help_heading = "Model")]
     dim: usize,
-    /// Sectional curvature of the hyperbolic parts: a negative number; or "learned:NUMBER" to learn it from
+    /// Sectional curvature of the hyperbolic parts, from -1e6 to -1e-6; or "learned:NUMBER" to learn it from
     /// this initial value; or "learned", which starts at -1 [default: -1].
     #[arg(long, allow_negative_numbers = true, help_heading = "Model")]
     kappa: Option<String>,

@@ -282,6 +282,9 @@ pub struct Metrics {
     pub learned_kappa: [Option<f64>; 2],
 }
 
+/// The picture of a model in two dimensions.
+const SENTENCES: &str = "sentences.svg";
+
 mod purpose {
     pub(super) const INITIAL: u64 = 22;
 }
@@ -361,9 +364,6 @@ impl Run<'_> {
         let Run { data, config, options } = *self;
         let out = &options.out;
         let _held = output::hold(out)?;
-        if !options.resume {
-            output::set_aside(out)?;
-        }
         let fingerprint = data.fingerprint();
         let mut adam = config.protocol.optimiser(config)?;
         let steps = options::steps(config.epochs, data.train.len().div_ceil(config.batch) as u64)?;
@@ -393,6 +393,9 @@ impl Run<'_> {
                 figures
             })
         });
+        if !options.resume {
+            output::set_aside(out, |name| name == SENTENCES)?;
+        }
         let mut tape = Tape::with_device(options.device.clone());
         let history = trainer.run(
             &mut model,
@@ -494,7 +497,7 @@ impl Run<'_> {
         // Of two classes, the hyperplane of the positive one is drawn.
         let hyperplanes: Vec<_> = rows(points).into_iter().zip(rows(normals)).collect();
         let hyperplanes = if self.data.classes.len() == 2 { &hyperplanes[1..] } else { &hyperplanes };
-        let path = self.options.out.join("sentences.svg");
+        let path = self.options.out.join(SENTENCES);
         disk::classes(
             &path,
             &Classes {

@@ -187,59 +187,50 @@ fn gradients_of<'a, T: Storage, const V: usize>(
     gradients
 }
 
-/// The gradient of an element of a parameter that several rows read one after the other, summed in `f64`:
-/// in `f32` the sum over a million rows would be wrong by 1e-4.
-#[derive(Clone, Copy, Default)]
-struct Sum {
-    element: usize,
-    sum: f64,
+/// The gradients of the elements of each parameter that several rows read, summed in `f64`: in `f32` a sum
+/// over a million rows would be wrong by 1e-4. Empty where there is none.
+type Sums = [SmallVec<[f64; 4]>; PARAMS];
+
+/// Sums of 0 for the parameters whose gradients are added to.
+fn no_sums<T: Storage>(parameters: &[Parameter<'_>], places: &mut [Place<'_, T>], n: usize) -> Sums {
+    let mut sums = Sums::default();
+    for ((parameter, place), sums) in parameters.iter().zip(places).zip(&mut sums) {
+        if let (Some((slice, _)), false) = (place.slice(), parameter.rows.is_full(n)) {
+            sums.resize(slice.len(), 0.0);
+        }
+    }
+    sums
 }
 
-/// Adds the cotangents of the parameters of the row positions `at`, of `n` in all, one in each lane. Those
-/// of elements that several rows read are in `sums` until [`give_sums`].
+/// Adds the cotangents of the parameters of the row positions `at`, one in each lane, to `sums`; or writes
+/// them in place where each row has an element of its own.
 #[inline(always)]
 fn give_parameters<T: Storage>(
     parameters: &[Parameter<'_>],
     places: &mut [Place<'_, T>],
-    n: usize,
+    sums: &mut Sums,
     at: Range<usize>,
     cotangents: &[Number; PARAMS],
-    sums: &mut [Sum; PARAMS],
 ) {
     for (q, (parameter, place)) in parameters.iter().zip(places).enumerate() {
         let Some((slice, first)) = place.slice() else { continue };
-        if parameter.rows.is_full(n) {
-            for (l, p) in at.clone().enumerate() {
-                slice[p - first] = T::nearest(cotangents[q].get(l));
-            }
-            continue;
-        }
+        let sums = &mut sums[q];
         for (l, p) in at.clone().enumerate() {
-            let element = parameter.rows.at(p) - first;
-            if element != sums[q].element {
-                give_sum(slice, &mut sums[q]);
-                sums[q].element = element;
+            let (element, cotangent) = (parameter.rows.at(p) - first, cotangents[q].get(l));
+            match sums.get_mut(element) {
+                Some(sum) => *sum += cotangent,
+                None => slice[element] = T::nearest(cotangent),
             }
-            sums[q].sum += cotangents[q].get(l);
         }
     }
 }
 
-/// Adds what [`give_parameters`] has summed.
-fn give_sums<T: Storage>(places: &mut [Place<'_, T>], sums: &mut [Sum; PARAMS]) {
-    for (place, sum) in places.iter_mut().zip(sums) {
+/// Adds the sums of [`give_parameters`] to the gradients.
+fn give_sums<T: Storage>(places: &mut [Place<'_, T>], sums: &Sums) {
+    for (place, sums) in places.iter_mut().zip(sums) {
         if let Some((slice, _)) = place.slice() {
-            give_sum(slice, sum);
+            slice.iter_mut().zip(sums).for_each(|(to, sum)| *to = T::nearest(to.to_f64() + sum));
         }
-    }
-}
-
-#[inline(always)]
-fn give_sum<T: Storage>(slice: &mut [T], sum: &mut Sum) {
-    if sum.sum != 0.0 {
-        let element = &mut slice[sum.element];
-        *element = T::nearest(element.to_f64() + sum.sum);
-        sum.sum = 0.0;
     }
 }
 

@@ -275,12 +275,16 @@ row_formula! {
 row_formula! {
     /// The identity on points; a row on or outside the boundary is scaled to just inside.
     pub Project = "stereographic.project": vector [Input(0)], domain Ball;
-    mx = Margin(0), norm = Along(0, 0), kappa = Param(0), epsilon = Epsilon => {
-        let inside = S::zero().lt(mx);
-        // Inside, the quotient is not used; 1 keeps it and its derivative finite. The norm is finite where
-        // its square overflows.
-        let s = S::select(inside, S::one(), (-kappa).sqrt() * norm);
-        [S::select(inside, S::one(), (S::one() - epsilon).sqrt() / s)]
+    mx = Margin(0), xx = Dot(0, 0), kappa = Param(0), epsilon = Epsilon => {
+        // Only a ball has an outside. The margin of a row whose square overflows is NaN.
+        let or_one = |outside: S| {
+            let in_ball = S::select(S::zero().lt(mx), S::one(), outside);
+            S::select(kappa.lt(S::zero()), in_ball, S::one())
+        };
+        // Inside, the root is not used; 1 keeps it and its derivative finite. A square that overflows is cut
+        // off: the row then stays outside, and the domain moves it.
+        let s = or_one(-kappa * xx.min(S::constant(1e300)));
+        [or_one(((S::one() - epsilon) / s).sqrt())]
     }
 }
 

@@ -132,7 +132,8 @@ pub(crate) struct Train {
     threads: ThreadsOption,
     #[command(flatten)]
     device: DeviceOption,
-    /// Output directory. The files of an earlier run there go to its subdirectory "previous".
+    /// Output directory. The files of an earlier run there go to its subdirectory "previous-1"
+    /// or the next number that is free.
     #[arg(long, default_value = "runs/poincare", help_heading = RUN)]
     out: PathBuf,
     /// Continue from the checkpoint in the output directory.

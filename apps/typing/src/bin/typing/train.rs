@@ -295,6 +295,7 @@ pub(crate) fn train(args: &Train) -> Result<()> {
         types: types.clone(),
         levels: Levels { coarse: *coarse, fine: *fine },
     };
+    let _held = args.seeds.hold(&args.out, args.table.is_some())?;
     let data = Data::read(&sources, &config)?;
     let [train, dev, test] = data.parts.each_ref().map(Vec::len);
     let (types, words) = (data.types.len(), data.words.len());

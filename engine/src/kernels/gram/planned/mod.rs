@@ -12,11 +12,11 @@ use std::ops::Range;
 use self::chunk::{Chunk, Sizes, Together, in_step};
 use self::linear::{Terms, linear};
 use super::shares::{Shares, Surveyed};
-use super::{Gradient, Sum, give_parameters, give_sums, gradients_of, settle};
+use super::{Gradient, give_parameters, give_sums, gradients_of, no_sums, settle};
 use crate::formula::cotangents::{BODY, leaves, region_of};
 use crate::formula::domain::Domain;
 use crate::formula::plan::{BASIS, Number, ROWS, RowPlan, VECTORS};
-use crate::kernels::operands::{Operand, PARAMS, Parameter, Results};
+use crate::kernels::operands::{Operand, Parameter, Results};
 use crate::kernels::pieces::Piece;
 use crate::numbers::compensated::Compensated;
 use crate::numbers::simd::{Avx2, Avx512, Block, LANES, Portable, add, dispatch_wide, write};
@@ -180,7 +180,7 @@ fn backward_rows<T: Storage, S: Block>(
     let in_step = in_step(vectors, range.end);
     let mut chunk = Chunk::<T, S>::new(plan, width, sizes, memory);
     let mut cotangents = chunk.values.clone();
-    let (mut shares, mut sums) = (Shares::new(), [Sum::default(); PARAMS]);
+    let (mut shares, mut sums) = (Shares::new(), no_sums(parameters, parameter_places, n));
     let (inputs, results) = (plan.invariants.len(), plan.outputs);
     for start in range.clone().step_by(chunk.rows) {
         let at = start..range.end.min(start + chunk.rows);
@@ -206,10 +206,10 @@ fn backward_rows<T: Storage, S: Block>(
             let first = at.start + group * ROWS;
             let at = first..at.end.min(first + ROWS);
             distribute(plan, &chunk, vectors, &mut gradients, &shares, (group, at.clone()), g);
-            give_parameters(parameters, parameter_places, n, at, &shares.of_params, &mut sums);
+            give_parameters(parameters, parameter_places, &mut sums, at, &shares.of_params);
         }
     }
-    give_sums(parameter_places, &mut sums);
+    give_sums(parameter_places, &sums);
 }
 
 /// Writes or adds the cotangents of the inputs of a group of rows, at the positions `at`. `g` holds the

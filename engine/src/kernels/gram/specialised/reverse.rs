@@ -8,8 +8,8 @@ use crate::formula::cotangents::{
 use crate::formula::plan::{Number, ROWS, RowPlan};
 use crate::formula::row::RowFormula;
 use crate::kernels::gram::shares::Shares;
-use crate::kernels::gram::{GROUPS, Gradient, NARROW, Sum, give_parameters, give_sums, gradients_of};
-use crate::kernels::operands::{Operand, PARAMS, Parameter};
+use crate::kernels::gram::{GROUPS, Gradient, NARROW, give_parameters, give_sums, gradients_of, no_sums};
+use crate::kernels::operands::{Operand, Parameter};
 use crate::kernels::pieces::Piece;
 use crate::numbers::lanes::unrolled;
 use crate::numbers::scalar::Scalar;
@@ -35,7 +35,7 @@ pub(super) fn backward_piece<F, T, S, const V: usize, const B: usize, const I: u
     let n = g.len() / row_len;
     let (places, parameter_places) = piece.places.split_at_mut(V);
     let mut gradients = gradients_of::<T, V>(vectors, places, n);
-    let mut sums = [Sum::default(); PARAMS];
+    let mut sums = no_sums(parameters, parameter_places, n);
     let mut survey = Survey::<S, B, I, O>::new();
     let mut rows = [[[[].as_slice(); V]; ROWS]; GROUPS];
     let zero = Number::splat(0.0);
@@ -76,10 +76,10 @@ pub(super) fn backward_piece<F, T, S, const V: usize, const B: usize, const I: u
                 let g = &g[p * row_len..][..row_len];
                 distribute::<F, T, S, V, B, I, O>(&rows[l], &mut gradients, &starts, &shares, l, g);
             }
-            give_parameters(parameters, parameter_places, n, at, &shares.of_params, &mut sums);
+            give_parameters(parameters, parameter_places, &mut sums, at, &shares.of_params);
         }
     }
-    give_sums(parameter_places, &mut sums);
+    give_sums(parameter_places, &sums);
 }
 
 /// The shares of a group of rows: as [`Shares::compute`], with all that a plan says known to the compiler.
