@@ -82,10 +82,9 @@ pub fn load<S: DeserializeOwned>(path: &Path, version: u32) -> Result<S, Checkpo
     match decode(payload) {
         Ok((state, read)) if read == payload.len() => Ok(state),
         Ok(_) => Err(CheckpointError::Content { path: path.into(), message: "bytes are left over".into() }),
-        // The reason is of no use: which bytes do not fit depends on chance.
-        Err(_) => Err(CheckpointError::Content {
+        Err(reason) => Err(CheckpointError::Content {
             path: path.into(),
-            message: "it holds the state of another program or model".into(),
+            message: format!("it holds the state of another program or model: {reason}"),
         }),
     }
 }
