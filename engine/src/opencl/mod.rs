@@ -20,8 +20,8 @@
 //! - `scalar` is a double-single number, the unevaluated sum of two `f32`, with 48 bits.
 //!   Its arithmetic has relative errors of at most 2⁻⁴⁴, its elementary functions of at
 //!   most 2⁻⁴⁰. The values and gradients of every row formula of the registry are within an
-//!   ulp (of a row's largest element) of the processor's. In the ball, for points up to `1
-//!   − ‖x‖ = 10⁻⁶`, distances, their gradients, sums, logarithms and exponentials are
+//!   ulp (of a row's largest element) of the processor's. In the ball, for points up to
+//!   `1 − ‖x‖ = 10⁻⁶`, distances, their gradients, sums, logarithms and exponentials are
 //!   within 2·10⁻⁷ of those in `f64`, whether the points are near each other or not.
 //! - Elementwise formulas and scores of pairs are computed in the elements' type on every device. Random
 //!   draws are compared as integers, and need no `f64`.

@@ -156,7 +156,8 @@ impl<'t, G: Copy, T: Float> Sequence<'t, G, T> {
                     assert!(n > 0, "Sequence: sequence {b} has no last element");
                     ((n - 1) * batch) as u32 + b
                 };
-                let _all = row_numbers(self.len() * batch); // panics if `place` would not fit
+                // Numbers of all elements fit into `u32`, or this panics.
+                let _all = row_numbers(self.len() * batch);
                 let rows: Vec<u32> = row_numbers(batch).map(place).collect();
                 Point::new(self.space, x.reshape([self.len() * batch, x.shape().width()]).gather(&rows))
             }
