@@ -28,9 +28,9 @@ impl Format {
         let (_, extension) = name.strip_suffix(".gz").unwrap_or(name).rsplit_once('.')?;
         match extension {
             "tsv" => Some(Format::Tsv),
+            "safetensors" => Some(Format::Safetensors),
             "txt" | "vec" => Some(Format::Text),
             "bin" => Some(Format::Binary),
-            "safetensors" => Some(Format::Safetensors),
             "npy" => Some(Format::Npy),
             _ => None,
         }
