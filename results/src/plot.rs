@@ -98,8 +98,8 @@ struct Panel {
     label: String,
 }
 
-/// A place on the horizontal axis, and the key of the numbers there. A series has the number of the one line
-/// that has its values, and also those of the place's `where`.
+/// A place on the horizontal axis, and the key of the numbers there. A series takes its number from the one
+/// line of the data that has the values of both its `where` and the place's.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Place {

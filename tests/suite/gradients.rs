@@ -217,7 +217,7 @@ fn results_do_not_depend_on_threads() {
     assert!((one.0 - small).abs() < 1e-10 * small.abs());
 }
 
-/// The gradient of a curvature that a million rows share is a sum in `f64`, whatever the rows are stored in.
+/// The gradient of a curvature that many rows share is a sum in `f64`, whatever the rows are stored in.
 #[test]
 fn a_shared_curvature_has_an_accurate_gradient() {
     use cotangent::manifolds::Curved;

@@ -22,8 +22,8 @@ pub fn width(text: &str, size: f64) -> f64 {
 
 /// The text with U+FFFD for each character that XML, and so SVG, does not allow.
 pub fn allowed(text: &str) -> String {
-    let allowed = |c: char| matches!(c, '\t' | '\n' | '\r' | ' '..='\u{fffd}' | '\u{10000}'..);
-    text.chars().map(|c| if allowed(c) { c } else { '\u{fffd}' }).collect()
+    let is_allowed = |c: char| matches!(c, '\t' | '\n' | '\r' | ' '..='\u{fffd}' | '\u{10000}'..);
+    text.chars().map(|c| if is_allowed(c) { c } else { '\u{fffd}' }).collect()
 }
 
 /// Splits a text into lines of width at most `room`. Words that are wider than a line are broken.

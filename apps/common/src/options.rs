@@ -42,7 +42,7 @@ pub fn at_least_one(options: &[(&str, u64)]) -> Result<()> {
 /// The largest number of runs.
 const SEEDS: u64 = 1_000_000;
 
-/// The largest number of parameters of a model. A larger one would not fit into memory.
+/// The largest number of parameters of a model: in `f32` they take 16 GB.
 const PARAMETERS: f64 = 4e9;
 
 /// Checks the number of parameters of a model that is about to be made; `least` may leave out small parts.
@@ -72,7 +72,7 @@ pub fn steps(epochs: u64, batches: u64) -> Result<u64> {
 /// # Errors
 /// If `count` is 0 or above a million, or the last seed would be too large.
 pub fn seeds(first: u64, count: u64) -> Result<std::ops::Range<u64>> {
-    check(&[("seeds", count)], |count| (1..=SEEDS).contains(&count), "from 1 to 1000000")?;
+    check(&[("seeds", count)], |count| (1..=SEEDS).contains(&count), &format!("from 1 to {SEEDS}"))?;
     let end = first.checked_add(count);
     let message = || AppError::usage(format!("--seed {first}: with --seeds {count} it is too large"));
     Ok(first..end.ok_or_else(message)?)

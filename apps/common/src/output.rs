@@ -53,8 +53,8 @@ pub fn set_aside(directory: &Path, writes: impl Fn(&str) -> bool) -> Result<()> 
     if !directory.join(CHECKPOINT).exists() {
         return Ok(());
     }
-    let numbered = (1..).map(|number| directory.join(format!("previous-{number}")));
-    let previous = { numbered }.find(|path| !path.exists()).expect("there are enough numbers");
+    let mut numbered = (1..).map(|number| directory.join(format!("previous-{number}")));
+    let previous = numbered.find(|path| !path.exists()).expect("numbers have no end");
     let error = |error| AppError::io(&previous)(error);
     std::fs::create_dir(&previous).map_err(error)?;
     for entry in std::fs::read_dir(directory).map_err(AppError::io(directory))? {
@@ -70,7 +70,7 @@ pub fn set_aside(directory: &Path, writes: impl Fn(&str) -> bool) -> Result<()> 
     Ok(())
 }
 
-/// What every training writes beside its checkpoint.
+/// What several programs write beside the checkpoint.
 const TRAINING: [&str; 5] =
     ["checkpoint.next", "model.safetensors", "model.next", "metrics.json", "curves.svg"];
 

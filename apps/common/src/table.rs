@@ -18,7 +18,7 @@ const UNPACKED: (u64, [u64; 2]) = (100, [64 << 20, 1 << 30]);
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// How some programs begin a file in UTF-8.
-const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+pub const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 /// The content of a file, unpacked if the file begins like gzip.
 ///
@@ -67,7 +67,7 @@ impl Source {
             Source::Plain(reader) => reader.buffer(),
             Source::Whole(text) => text,
         };
-        let start = start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(start);
+        let start = start.strip_prefix(BYTE_ORDER_MARK.as_bytes()).unwrap_or(start);
         let mut lines = start.split(|&b| b == b'\n');
         lines.find(|line| !line.is_empty() && *line != b"\r").unwrap_or_default()
     }
@@ -100,7 +100,7 @@ pub fn read_lines(
     mut line: impl FnMut(usize, &str) -> std::result::Result<(), String>,
 ) -> Result<()> {
     let text = content(path)?;
-    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&text);
+    let text = text.strip_prefix(BYTE_ORDER_MARK.as_bytes()).unwrap_or(&text);
     for (number, bytes) in text.strip_suffix(b"\n").unwrap_or(text).split(|&b| b == b'\n').enumerate() {
         let read = std::str::from_utf8(bytes).map_err(|_| "invalid UTF-8".to_owned());
         read.and_then(|text| line(number, text.strip_suffix('\r').unwrap_or(text)))

@@ -9,7 +9,7 @@ use cotangent::prelude::*;
 use cotangent_apps_common::confusion::Confusion;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::geometry::Geometry;
-use cotangent_apps_common::options as checks;
+use cotangent_apps_common::options::positive;
 use rand::RngExt;
 use rand::seq::index;
 use rayon::prelude::*;
@@ -123,7 +123,9 @@ pub fn classify(
     let Options { score, seed, .. } = options;
     let objective = Objective::new(score.loss(), options.cone_size, None);
     objective.fits(geometry).map_err(|message| AppError::usage(format!("--score {score}: {message}")))?;
-    checks::positive(&[("cone-size", options.cone_size.unwrap_or(1.0))])?;
+    if let Some(size) = options.cone_size {
+        positive(&[("cone-size", size)])?;
+    }
     let scorer = Scorer { points, geometry, options, objective, norms: norms(points, geometry) };
     let drawn = index::sample(&mut rng::stream(seed, "is-a", 0), pairs.len(), pairs.len().min(PAIRS));
     let drawn: Vec<(u32, u32)> = drawn.into_iter().map(|i| pairs[i]).collect();

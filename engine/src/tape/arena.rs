@@ -171,13 +171,26 @@ impl<T: Float> Default for Arena<T> {
     }
 }
 
+impl<T: Float> Node<T> {
+    /// Whether this is an input `[n, d]`. Only then is the gradient of gathered entries row-sparse, because
+    /// optimisers step rows, which are the last axis.
+    pub(crate) fn is_table(&self) -> bool {
+        matches!(self.op, Op::Leaf) && self.shape.axes().len() == 2
+    }
+}
+
 impl<T: Float> Arena<T> {
-    /// The value of the node that owns a node's elements. An alias never refers to another alias.
-    fn value(&self, id: u32) -> &Value<T> {
-        match &self.nodes[id as usize].value {
-            Value::Alias(source) => &self.nodes[*source as usize].value,
-            value => value,
+    /// The node that owns a node's elements. An alias never refers to another alias.
+    pub(crate) fn source(&self, id: u32) -> u32 {
+        match self.nodes[id as usize].value {
+            Value::Alias(source) => source,
+            _ => id,
         }
+    }
+
+    /// The value of the node that owns a node's elements.
+    fn value(&self, id: u32) -> &Value<T> {
+        &self.nodes[self.source(id) as usize].value
     }
 
     fn buffer(&self, id: u32) -> &[T] {
@@ -312,10 +325,9 @@ impl<T: Float> Arena<T> {
         let len = node.shape.len();
         let table_rows = node.shape[0];
         let width = len / table_rows.max(1);
-        // Optimisers step rows, which are the last axis.
-        let is_leaf = matches!(node.op, Op::Leaf) && width == node.shape.width();
+        let is_table = node.is_table();
         match self.cotangents[id as usize].take() {
-            None if is_leaf => {
+            None if is_table => {
                 let mut slots = self.slot_buffers.pop().unwrap_or_default();
                 slots.resize(table_rows.max(slots.len()), UNTOUCHED);
                 let values = self.pool.take(g.len());

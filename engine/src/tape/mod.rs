@@ -327,10 +327,7 @@ impl<T: Float> Tape<T> {
 
     /// The node that owns a node's elements: for a reshape, the node that was reshaped.
     pub(crate) fn source(&self, id: u32) -> u32 {
-        match self.arena.borrow().nodes[id as usize].value {
-            Value::Alias(source) => source,
-            _ => id,
-        }
+        self.arena.borrow().source(id)
     }
 
     /// The number of a variable's node. The variable must be on this tape.
@@ -361,10 +358,7 @@ impl<T: Float> Tape<T> {
         let mut kept = (kept > 0).then(|| (arena.pool.take(kept), kept));
         let value = match op {
             // The elements stay where they are. An alias of an alias refers to the original.
-            Op::Reshape(_) => match arena.nodes[inputs[0] as usize].value {
-                Value::Alias(source) => Value::Alias(source),
-                _ => Value::Alias(inputs[0]),
-            },
+            Op::Reshape(_) => Value::Alias(arena.source(inputs[0])),
             _ => {
                 let mut buffer = arena.pool.take(shape.len());
                 let kept_buffer = kept.as_mut().map(|(buffer, _)| buffer);
@@ -453,11 +447,7 @@ impl<T: Float> Tape<T> {
         arena.cotangents.resize_with(root + 1, || None);
 
         let mut gradients = Gradients::new(self, std::mem::take(&mut arena.entries));
-        // The node whose elements a root that is a reshape shows.
-        let owner = match arena.nodes[root].value {
-            Value::Alias(source) => source as usize,
-            _ => root,
-        };
+        let source = arena.source(root as u32) as usize;
         // The root's gradient is the caller's slice. It is copied into a buffer only for a root that has no
         // operation to run backward, and on a device.
         let is_copied =
@@ -499,7 +489,7 @@ impl<T: Float> Tape<T> {
                 Some(Cotangent::Rows(rows)) => arena.recycle_rows(rows),
                 None => {}
             }
-            if id != root && id != owner {
+            if id != root && id != source {
                 arena.release(id);
             }
         }

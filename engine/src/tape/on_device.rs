@@ -127,10 +127,9 @@ impl<T: Float> Arena<T> {
         let node = &self.nodes[id as usize];
         let (len, table_rows) = (node.shape.len(), node.shape[0]);
         let width = len / table_rows.max(1);
-        // Optimisers step rows, which are the last axis.
-        let is_leaf = matches!(node.op, Op::Leaf) && width == node.shape.width();
+        let is_table = node.is_table();
         let mut sparse = match self.cotangents[id as usize].take() {
-            None if is_leaf => {
+            None if is_table => {
                 let mut slots = self.slot_buffers.pop().unwrap_or_default();
                 slots.resize(table_rows.max(slots.len()), UNTOUCHED);
                 let values = self.pool.take(rows.len() * width);

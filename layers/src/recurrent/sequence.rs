@@ -151,14 +151,12 @@ impl<'t, G: Copy, T: Float> Sequence<'t, G, T> {
         match (&self.elements, &self.lengths) {
             (Elements::Stacked(x), Some(lengths)) => {
                 let batch = lengths.len();
-                let place = |b: u32| {
-                    let n = lengths[b as usize];
+                let place = |b: usize| {
+                    let n = lengths[b];
                     assert!(n > 0, "Sequence: sequence {b} has no last element");
-                    ((n - 1) * batch) as u32 + b
+                    u32::try_from((n - 1) * batch + b).expect("Sequence: row numbers are u32")
                 };
-                // Numbers of all elements fit into `u32`, or this panics.
-                let _all = row_numbers(self.len() * batch);
-                let rows: Vec<u32> = row_numbers(batch).map(place).collect();
+                let rows: Vec<u32> = (0..batch).map(place).collect();
                 Point::new(self.space, x.reshape([self.len() * batch, x.shape().width()]).gather(&rows))
             }
             _ => self.element(self.len() - 1),

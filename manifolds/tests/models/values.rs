@@ -196,9 +196,9 @@ fn projections_land_on_the_manifold() {
     assert!((x[0] - 0.6 * 2f64.sqrt()).abs() + (x[1] + 0.8 * 2f64.sqrt()).abs() < 1e-15, "{x:?}");
     let x: Row<f64> = Lorentz::new(-0.5).project(&Row::from([0.0, 3e200, -4e200]));
     Lorentz::new(-0.5).contains(&x).unwrap();
-    let y: Row<f64> = Lorentz::new(-0.5).project(&Row::from([1e200, 1.0, 1.0]));
-    assert_eq!((y[0], y[1], y[2]), (2.0, 1.0, 1.0));
     assert!(x[1] > 1e70 && (x[2] / x[1] + 4.0 / 3.0).abs() < 1e-15, "{x:?}");
+    let x = Lorentz::new(-0.5).project(&Row::from([1e200, 1.0, 1.0]));
+    assert_eq!(x, Row::from([2.0, 1.0, 1.0]));
     let half_space = HalfSpace::new(-1.0);
     for row in [[1.0, -1.0], [f64::INFINITY, 0.0], [0.0, f64::INFINITY]] {
         half_space.contains(&half_space.project(&Row::from(row))).unwrap();

@@ -10,6 +10,7 @@ use cotangent_apps_common::error::{AppError, Result, exit_code};
 use cotangent_apps_common::options::{self, RunOptions};
 use cotangent_apps_common::say;
 use cotangent_apps_common::seeds::{self, SeedsOption, Summary};
+use cotangent_apps_common::table::BYTE_ORDER_MARK;
 use cotangent_apps_common::threads::ThreadsOption;
 
 use super::comparison::{self, Line};
@@ -466,7 +467,7 @@ impl Translate {
         for (number, line) in std::io::stdin().lock().lines().enumerate() {
             let input = std::path::Path::new("standard input");
             let line = line.map_err(|e| AppError::line(input, number as u64 + 1, e.to_string()))?;
-            let mark = if number == 0 { "\u{feff}" } else { "" };
+            let mark = if number == 0 { BYTE_ORDER_MARK } else { "" };
             lines.push(line.strip_prefix(mark).unwrap_or(&line).to_owned());
         }
         let translations = threads.run(|| translator.translate(&lines, &search))?;

@@ -171,9 +171,11 @@ impl Cli {
 
 impl Data {
     fn prefix(&self, noise: u32) -> Result<SentencePairs> {
-        let held_out = self.held_out.unwrap_or(10_000);
-        let sizes = [self.pairs.unwrap_or(500_000), held_out, held_out];
-        Prefix { sizes, ..Prefix::of_paper(noise) }.generate(self.seed())
+        let paper = Prefix::of_paper(noise);
+        let [pairs, held_out, _] = paper.sizes;
+        let held_out = self.held_out.unwrap_or(held_out);
+        let sizes = [self.pairs.unwrap_or(pairs), held_out, held_out];
+        Prefix { sizes, ..paper }.generate(self.seed())
     }
 
     fn seed(&self) -> u64 {
@@ -182,18 +184,14 @@ impl Data {
 
     /// Checks that no option is given that these data do not have.
     fn check(&self) -> Result<()> {
-        let of_prefix = [
-            ("noise", self.noise.is_some()),
-            ("pairs", self.pairs.is_some()),
-            ("held-out", self.held_out.is_some()),
+        let [prefix, snli] = ["prefix", "snli"].map(|data| self.data == data);
+        let given = [
+            ("noise", self.noise.is_some() && !prefix),
+            ("pairs", self.pairs.is_some() && !prefix),
+            ("held-out", self.held_out.is_some() && !prefix),
+            ("data-seed", self.data_seed.is_some() && snli),
         ];
-        let given = match self.data.as_str() {
-            "prefix" => None,
-            "snli" => options::first_true(&of_prefix)
-                .or(options::first_true(&[("data-seed", self.data_seed.is_some())])),
-            _ => options::first_true(&of_prefix),
-        };
-        match given {
+        match options::first_true(&given) {
             Some(option) => Err(AppError::usage(format!("--{option}: --data {} has none", self.data))),
             None => Ok(()),
         }
