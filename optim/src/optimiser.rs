@@ -23,6 +23,13 @@ struct Group {
     decay: f64,
 }
 
+/// Parameters that are blocks of rows, one below the other, each of which is clipped by itself.
+#[derive(Clone, Debug, PartialEq)]
+struct Stacked {
+    prefix: String,
+    blocks: usize,
+}
+
 /// An optimiser: moves the parameters of a module against their gradients, each in the geometry of its
 /// own manifold.
 ///
@@ -36,6 +43,7 @@ pub struct Optimiser<A, T: Float = f32> {
     decay: f64,
     max_norm: Option<f64>,
     max_norm_each: Option<f64>,
+    stacked: Vec<Stacked>,
     retraction: bool,
     groups: Vec<Group>,
     pub(crate) states: HashMap<ParamId, State<T>>,
@@ -50,6 +58,7 @@ impl<A: Algorithm, T: Float> Optimiser<A, T> {
             decay: 0.0,
             max_norm: None,
             max_norm_each: None,
+            stacked: Vec::new(),
             retraction: false,
             groups: Vec::new(),
             states: HashMap::new(),
@@ -111,6 +120,20 @@ impl<A: Algorithm, T: Float> Optimiser<A, T> {
         let max_norm = setting("largest gradient norm", max_norm, f64::MIN_POSITIVE, f64::INFINITY)?;
         self.max_norm_each = Some(max_norm);
         Ok(self)
+    }
+
+    /// Parameters whose path starts with `prefix` are matrices of equal size, one below the other:
+    /// [`clip_each`](Self::clip_each) clips each of these `blocks` by itself. On a device their gradients are
+    /// read back for it.
+    ///
+    /// # Panics
+    /// If there are no blocks. A step panics if a parameter's rows are not a multiple of its blocks.
+    #[track_caller]
+    pub fn stacked(mut self, prefix: &str, blocks: usize) -> Self {
+        assert!(blocks > 0, "stacked {prefix:?}: no blocks");
+        self.stacked.retain(|stacked| stacked.prefix != prefix);
+        self.stacked.push(Stacked { prefix: prefix.to_owned(), blocks });
+        self
     }
 
     /// With the manifold's retraction instead of the exponential map.
@@ -224,6 +247,7 @@ impl<A: Algorithm, T: Float> Optimiser<A, T> {
             decay,
             max_norm,
             max_norm_each,
+            stacked,
             retraction,
             groups,
             states: _,
@@ -234,6 +258,10 @@ impl<A: Algorithm, T: Float> Optimiser<A, T> {
         let text = |norm: &Option<f64>| norm.map_or("none".to_owned(), |norm| norm.to_string());
         settings.push(named("largest gradient norm", text(max_norm)));
         settings.push(named("largest gradient norm of a parameter", text(max_norm_each)));
+        let blocks = |Stacked { prefix, blocks }: &Stacked| {
+            (format!("stacked {prefix:?}"), format!("{blocks} blocks"))
+        };
+        settings.extend(stacked.iter().map(blocks));
         settings.push(named("retraction", retraction));
         settings.extend(groups.iter().map(|Group { prefix, factor, decay }| {
             (format!("group {prefix:?}"), format!("rate factor {factor}, weight decay {decay}"))
@@ -367,6 +395,40 @@ struct Advance<'a, A, T: Float, G> {
 }
 
 impl<A: Algorithm, T: Float, G: GradientSource<T>> Advance<'_, A, T, G> {
+    /// The gradient of a stacked parameter, dense, with each block clipped by itself; `None` if the
+    /// parameter is not stacked.
+    ///
+    /// # Errors
+    /// The norm of a block, if it is not finite.
+    fn clip_blocks<M: Manifold>(
+        &self,
+        path: &str,
+        param: &Param<M, T>,
+        gradient: Option<GradientView<'_, T>>,
+        on_device: Option<&(Option<&[u32]>, Tensor<T>)>,
+    ) -> Result<Option<Vec<T>>, f64> {
+        let Some(max) = self.optimiser.max_norm_each else { return Ok(None) };
+        let fitting = self.optimiser.stacked.iter().filter(|stacked| path.starts_with(&stacked.prefix));
+        let Some(&Stacked { blocks, .. }) = fitting.max_by_key(|stacked| stacked.prefix.len()) else {
+            return Ok(None);
+        };
+        let width = param.value().width();
+        let rows = param.value().len() / width;
+        assert!(rows % blocks == 0, "optimiser: {path} has {rows} rows, which are not {blocks} blocks");
+        let read = on_device.map(|(rows, values)| match *rows {
+            Some(rows) => GradientView::Rows { rows, values: values.data(), width },
+            None => GradientView::Dense(values.data()),
+        });
+        let mut values = gradient.or(read).map_or(Vec::new(), |gradient| gradient.to_dense(rows, width));
+        for block in values.chunks_mut(rows / blocks * width) {
+            let scale = clipping(max, length(block))?;
+            if scale < 1.0 {
+                block.iter_mut().for_each(|value| *value = T::nearest(scale * value.to_f64()));
+            }
+        }
+        Ok(Some(values))
+    }
+
     /// The factor that clips the gradient of one parameter, on the processor or on a device.
     ///
     /// # Errors
@@ -378,14 +440,25 @@ impl<A: Algorithm, T: Float, G: GradientSource<T>> Advance<'_, A, T, G> {
     ) -> Result<f64, f64> {
         let Some(max) = self.optimiser.max_norm_each else { return Ok(1.0) };
         let norm = match (gradient, on_device) {
-            (Some(GradientView::Dense(values) | GradientView::Rows { values, .. }), _) => {
-                values.iter().map(|value| value.to_f64().powi(2)).sum::<f64>().sqrt()
-            }
+            (Some(GradientView::Dense(values) | GradientView::Rows { values, .. }), _) => length(values),
             (None, Some(values)) => device::length(self.gradients.device(), values),
             (None, None) => 0.0,
         };
-        if norm.is_finite() { Ok((max / norm).min(1.0)) } else { Err(norm) }
+        clipping(max, norm)
     }
+}
+
+/// The Euclidean norm of a gradient's coordinates.
+fn length<T: Float>(values: &[T]) -> f64 {
+    values.iter().map(|value| value.to_f64().powi(2)).sum::<f64>().sqrt()
+}
+
+/// The factor that clips a gradient of this norm.
+///
+/// # Errors
+/// The norm, if it is not finite.
+fn clipping(max: f64, norm: f64) -> Result<f64, f64> {
+    if norm.is_finite() { Ok((max / norm).min(1.0)) } else { Err(norm) }
 }
 
 impl<A: Algorithm, T: Float, G: GradientSource<T>> VisitorMut<T> for Advance<'_, A, T, G> {
@@ -404,12 +477,26 @@ impl<A: Algorithm, T: Float, G: GradientSource<T>> VisitorMut<T> for Advance<'_,
         if gradient.is_none() && on_device.is_none() {
             return;
         }
-        let scale = match self.scale_each(gradient, on_device.as_ref().map(|(_, values)| values)) {
-            Ok(scale) => self.scale * scale,
+        let each = match self.clip_blocks(path, param, gradient, on_device.as_ref()) {
+            Ok(Some(blocks)) => Ok((1.0, Some(blocks))),
+            Ok(None) => self
+                .scale_each(gradient, on_device.as_ref().map(|(_, values)| values))
+                .map(|scale| (scale, None)),
+            Err(norm) => Err(norm),
+        };
+        let (scale, blocks) = match each {
+            Ok((scale, blocks)) => (self.scale * scale, blocks),
             Err(norm) => {
                 self.outcome = Err(OptimError::Norm { param: param.called(path).to_owned(), norm });
                 return;
             }
+        };
+        let (gradient, on_device) = match (&blocks, on_device) {
+            (Some(blocks), Some(_)) => {
+                (None, Some((None, Tensor::new([blocks.len() / width, width], blocks.clone()))))
+            }
+            (Some(blocks), None) => (Some(GradientView::Dense(blocks)), None),
+            (None, on_device) => (gradient, on_device),
         };
         let Count { factors, moments: moments_per_row } = Count::new(&manifold, width);
         let Optimiser { algorithm, states, .. } = &mut *self.optimiser;

@@ -113,6 +113,27 @@ fn each_parameter_is_clipped_by_itself() {
     assert!(RiemannianSgd::<f32>::new(0.1).unwrap().clip_each(0.0).is_err());
 }
 
+/// Matrices that are one parameter, one below the other, are clipped as parameters of their own are.
+#[test]
+fn each_block_of_a_stacked_parameter_is_clipped_by_itself() {
+    let slopes = [30.0, -40.0, 0.01, 0.02, 3.0, 4.0];
+    let step = |param: &mut Param<Euclidean, f64>, slopes: &[f64], sgd: RiemannianSgd<f64>| {
+        let (mut sgd, tape) = (sgd, Tape::new());
+        let slopes = tape.constant(&Tensor::new(param.value().shape().axes(), slopes.to_vec()));
+        let loss = (*param.on(&tape).coordinates() * slopes).sum();
+        sgd.step(param, &tape.backward(loss)).unwrap();
+        param.value().data().to_vec()
+    };
+    let sgd = || RiemannianSgd::new(0.1).unwrap().clip_each(1.0).unwrap();
+    let start = |rows: usize| Param::new("m", Euclidean, Tensor::<f64>::zeros([rows, 2]));
+    let stacked = step(&mut start(3), &slopes, sgd().stacked("", 3));
+    let own: Vec<f64> = slopes.chunks(2).flat_map(|slopes| step(&mut start(1), slopes, sgd())).collect();
+    assert_eq!(stacked, own);
+    assert_ne!(stacked, step(&mut start(3), &slopes, sgd()));
+    // Only parameters of that name.
+    assert_eq!(step(&mut start(3), &slopes, sgd().stacked("other", 3)), step(&mut start(3), &slopes, sgd()));
+}
+
 /// Clipping must work on exploding gradients, whose squares overflow `f32`.
 #[test]
 fn large_gradients_are_clipped_and_not_lost() {
