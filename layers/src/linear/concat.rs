@@ -33,6 +33,10 @@ pub struct Concat<M, T: Float = f32> {
     pub features: Vec<Param<M, T>>,
     /// b: a point, `[m]`.
     pub bias: Param<M, T>,
+    /// Whether b is added before the features, as in the program of Ganea et al. 2018: the sum of points
+    /// depends on the order.
+    #[module(skip)]
+    pub bias_first: bool,
 }
 
 impl<M: Manifold, T: Float> Concat<M, T> {
@@ -58,6 +62,7 @@ impl<M: Manifold, T: Float> Concat<M, T> {
             weights,
             features: (0..features).map(|_| Param::new("feature", manifold, point(block(1)))).collect(),
             bias: Param::new("bias", manifold, origins(&manifold, &[], m)),
+            bias_first: false,
         }
     }
 
@@ -88,12 +93,17 @@ impl<M: Manifold, T: Float> Concat<M, T> {
         for (weight, x) in self.weights.iter().zip(points) {
             add(space.matvec(*weight.on(tape), *x.coordinates()));
         }
+        if self.bias_first {
+            add(space.parameter(tape, &self.bias));
+        }
         for (j, param) in self.features.iter().enumerate() {
             let feature = features.expect("as many as the layer's").slice(-1, j..j + 1);
             let factors = feature.reshape(feature.shape().rows());
             add(space.scale(factors, space.parameter(tape, param)));
         }
-        add(space.parameter(tape, &self.bias));
+        if !self.bias_first {
+            add(space.parameter(tape, &self.bias));
+        }
         Point::new(space, sum.expect("a bias at least"))
     }
 }

@@ -120,7 +120,8 @@ pub enum Protocol {
     /// Riemannian Adam for all parameters, at a rate that falls.
     Adam,
     /// As in the authors' own program: Adam for Euclidean parameters; for points Riemannian SGD, at 10 times
-    /// that rate, and words at 100 times. Each parameter's gradient is clipped by itself. Words start near
+    /// that rate, and words at 100 times. The gradient of each matrix and point is clipped by itself. The
+    /// bias of the feed-forward layer is added before the distance. Words start near
     /// the origin, each matrix and each class's normal by Glorot's rule. Batches are drawn up once, in the
     /// order of the data, so both pairs of a first sentence of PREFIX are in one batch; only the order of
     /// batches changes. SNLI is validated on all pairs of dev_2class.
@@ -157,15 +158,25 @@ impl Protocol {
         }
     }
 
-    fn optimiser<T: Float>(self, config: &Config) -> Result<RiemannianAdam<T>> {
+    /// The optimiser of a model for so many classes. In the authors' program each matrix and bias of a cell,
+    /// and the point and the normal of each class, is a parameter of its own; here they are stacked.
+    fn optimiser<T: Float>(self, config: &Config, classes: usize) -> Result<RiemannianAdam<T>> {
         let adam = RiemannianAdam::new(config.lr)?;
-        Ok(match (self, config.architecture.body) {
-            (Protocol::Adam, _) => adam.clip(config.clip)?,
-            (Protocol::Released, Space::Euclidean) => adam.sgd_on_curved(10.0)?.clip_each(config.clip)?,
-            (Protocol::Released, Space::Hyperbolic) => {
-                adam.sgd_on_curved(10.0)?.clip_each(config.clip)?.group("words", 10.0, 0.0)?
+        if self == Protocol::Adam {
+            return Ok(adam.clip(config.clip)?);
+        }
+        let mut adam = adam.sgd_on_curved(10.0)?.clip_each(config.clip)?.stacked("regression", classes);
+        if config.architecture.encoder == Encoder::Gru {
+            for encoder in ["first", "second"] {
+                for (part, blocks) in [("input", 3), ("gates", 2), ("gate_biases", 2)] {
+                    adam = adam.stacked(&format!("{encoder}.{part}"), blocks);
+                }
             }
-        })
+        }
+        match config.architecture.body {
+            Space::Euclidean => Ok(adam),
+            Space::Hyperbolic => Ok(adam.group("words", 10.0, 0.0)?),
+        }
     }
 }
 
@@ -365,7 +376,7 @@ impl Run<'_> {
         let out = &options.out;
         let _held = output::hold(out)?;
         let fingerprint = data.fingerprint();
-        let mut adam = config.protocol.optimiser(config)?;
+        let mut adam = config.protocol.optimiser(config, data.classes.len())?;
         let steps = options::steps(config.epochs, data.train.len().div_ceil(config.batch) as u64)?;
         let mut progress = Progress::new("step", 0, steps);
         let mut trainer = Trainer::of_run(config.epochs, (config.clone(), fingerprint), |found, ours| {

@@ -29,7 +29,8 @@ impl Protocol {
     }
 
     /// Starts the layers behind the encoders in the authors' way: a matrix for each sentence and a normal for
-    /// each class by themselves, and the point of the distance at the origin.
+    /// each class by themselves, and the point of the distance at the origin. The bias is added before the
+    /// distance.
     fn start_ends<T: Float, B: Manifold, H: Manifold>(
         self,
         join: &mut Concat<B, T>,
@@ -40,6 +41,7 @@ impl Protocol {
             let rows = weight.value().rows().len();
             self.start(weight, rows, rng);
         }
+        join.bias_first = self == Protocol::Released;
         self.start(&mut regression.normals, 1, rng);
         if self == Protocol::Released {
             for feature in &mut join.features {

@@ -77,7 +77,7 @@ fn the_released_protocol_steps_as_the_authors_program() {
         bias: Param::new("bias", ball, Tensor::zeros([2])),
         matrix: Param::new("matrix", Euclidean, Tensor::zeros([2])),
     };
-    let mut optimiser = Protocol::Released.optimiser::<f64>(&config(Protocol::Released, 1)).unwrap();
+    let mut optimiser = Protocol::Released.optimiser::<f64>(&config(Protocol::Released, 1), 2).unwrap();
     let tape = Tape::new();
     let word = *parts.words.forward(&tape, &[1]).coordinates();
     let loss =
@@ -90,6 +90,60 @@ fn the_released_protocol_steps_as_the_authors_program() {
     assert!((word - 0.05).abs() < 1e-8 && (bias - 0.005).abs() < 1e-8, "{word} {bias}");
     assert!(parts.matrix.value().data().iter().all(|x| (x + 0.001).abs() < 1e-8), "{:?}", parts.matrix);
     assert!(moved(parts.words.points.value().row(0)) < 1e-8);
+}
+
+#[derive(Module)]
+struct Stacks {
+    first: Gru<PoincareBall, f64>,
+    regression: LogisticRegression<PoincareBall, f64>,
+}
+
+/// What is stacked here, biases of gates and points of classes, is clipped one by one: the long gradient of
+/// the first does not shorten that of the second.
+#[test]
+fn the_released_protocol_clips_each_matrix_by_itself() {
+    let (ball, rng) = (PoincareBall::new(-1.0), &mut rng::stream(1, 0, 0));
+    let mut stacks =
+        Stacks { first: Gru::new(ball, 5, 5, rng), regression: LogisticRegression::new(ball, 5, 2, rng) };
+    let mut optimiser = Protocol::Released.optimiser::<f64>(&config(Protocol::Released, 1), 2).unwrap();
+    let tape = Tape::new();
+    let biases = *stacks.first.gate_biases.on(&tape).coordinates();
+    let points = *stacks.regression.points.on(&tape).coordinates();
+    let slopes = tape.constant(&Tensor::from_fn([2, 5], |i| if i < 5 { 40.0 } else { 0.01 }));
+    optimiser.step(&mut stacks, &tape.backward(((biases + points) * slopes).sum())).unwrap();
+    for points in [stacks.first.gate_biases.value(), stacks.regression.points.value()] {
+        // At the origin a step of SGD is a quarter of the gradient: 0.01/4 at the rate 0.01.
+        let moved = points.row(1)[0];
+        assert!((moved + 0.01 * 0.01 / 4.0).abs() < 1e-9, "{moved}");
+    }
+}
+
+/// The sum of the feed-forward layer is M₁ ⊗ x₁ ⊕ M₂ ⊗ x₂ ⊕ b ⊕ d ⊗ c in the authors' program; by eq. 28 the
+/// bias is last.
+#[test]
+fn the_released_protocol_adds_the_bias_before_the_distance() {
+    let ball = PoincareBall::new(-1.0);
+    let model = |protocol| {
+        let cell = |m, rng: &mut _| Rnn::<PoincareBall, f64>::new(m, 5, 5, rng);
+        Model::new(ball, ball, cell, &config(protocol, 3), [4, 2])
+    };
+    for (protocol, first) in [(Protocol::Adam, false), (Protocol::Released, true)] {
+        let mut join = model(protocol).join;
+        *join.bias.value_mut() = Tensor::new([5], vec![0.1, -0.2, 0.3, 0.0, 0.2]);
+        *join.features[0].value_mut() = Tensor::new([5], vec![0.3, 0.2, -0.1, 0.4, 0.0]);
+        let tape = Tape::new();
+        let at = |seed: f64| tape.constant(&Tensor::from_fn([1, 5], |i| 0.2 * (seed + i as f64).sin()));
+        let (x, y, distance) = (at(1.0), at(2.0), tape.constant(&Tensor::new([1, 1], vec![0.7])));
+        let found = join.forward(&[x, y].map(|x| Point::new(ball, x)), Some(distance));
+        let add = |x, y| GyrovectorSpace::add(&ball, x, y);
+        let multiplied = |i: usize, x| GyrovectorSpace::matvec(&ball, *join.weights[i].on(&tape), x);
+        let point = |param| GyrovectorSpace::parameter(&ball, &tape, param);
+        let sum = add(multiplied(0, x), multiplied(1, y));
+        let bias = point(&join.bias);
+        let feature = GyrovectorSpace::scale(&ball, distance.reshape([1]), point(&join.features[0]));
+        let want = if first { add(add(sum, bias), feature) } else { add(add(sum, feature), bias) };
+        assert_eq!(found.coordinates().to_tensor().data(), want.to_tensor().data(), "{protocol:?}");
+    }
 }
 
 /// All pairs once, in batches of 4, in an order that changes from epoch to epoch. The released protocol keeps
