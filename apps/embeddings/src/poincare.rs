@@ -317,6 +317,12 @@ fn run<T: Shared>(split: &Split<'_>, config: &Config, options: &RunOptions) -> R
     let mut progress = Progress::new("epoch", state.epochs_done, config.epochs);
     let (mut trained, mut since_start) = (0_usize, 0.0);
     while state.epochs_done < config.epochs {
+        // Here and not after the epoch: so a run that is resumed with more epochs evaluates what was its end.
+        let evaluated = state.course.last().is_some_and(|last| last.epoch == state.epochs_done);
+        let due = options.evaluate_every.is_some_and(|every| state.epochs_done.is_multiple_of(every));
+        if due && !evaluated && state.epochs_done > 0 {
+            evaluate(&evaluator, config, &trainer, &mut state);
+        }
         let start = Instant::now();
         let epoch = state.epochs_done;
         trainer.set_rate(config.lr * schedule.factor(epoch))?;
@@ -329,11 +335,6 @@ fn run<T: Shared>(split: &Split<'_>, config: &Config, options: &RunOptions) -> R
         since_start += seconds;
         let due = checkpoints.due(Duration::from_secs(options.checkpoint_every));
         let last = state.epochs_done == config.epochs;
-        if !last && options.evaluate_every.is_some_and(|every| state.epochs_done.is_multiple_of(every)) {
-            let (points, geometry) = trainer.parameters().learned_points(config);
-            let (score, [validation, _]) = evaluator.scores(&points.cast(), geometry, trainer.neighbours());
-            state.record(&score, validation);
-        }
         if due || last {
             checkpoints.write(state.epochs_done, |path| {
                 checkpoint::save(path, trainer.parameters(), trainer.sgd(), &state)
@@ -354,6 +355,18 @@ fn run<T: Shared>(split: &Split<'_>, config: &Config, options: &RunOptions) -> R
     checkpoints.keep()?;
     let (points, geometry) = trainer.parameters().learned_points(config);
     finish(&evaluator, config, options, state, &points, geometry, trainer.neighbours())
+}
+
+/// Evaluates the points in the course of the training.
+fn evaluate<T: Shared>(
+    evaluator: &Evaluator<'_>,
+    config: &Config,
+    trainer: &Trainer<'_, T>,
+    state: &mut State,
+) {
+    let (points, geometry) = trainer.parameters().learned_points(config);
+    let (score, [validation, _]) = evaluator.scores(&points.cast(), geometry, trainer.neighbours());
+    state.record(&score, validation);
 }
 
 /// Evaluates the points and writes all results.

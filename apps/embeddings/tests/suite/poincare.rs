@@ -90,6 +90,16 @@ fn quality_in_the_course_of_the_training() {
         resumed.iter().map(|e| (e.epoch, e.map)).collect::<Vec<_>>(),
         [(5, whole.course[0].map), (10, whole.course[1].map), (12, whole.map)]
     );
+    // The end of the first part is one of the evaluations of the whole.
+    let halves = d.path("halves");
+    train(&halves, "10", &[]);
+    assert_eq!(
+        train(&halves, "12", &["--resume"]).course.iter().map(|e| (e.epoch, e.map)).collect::<Vec<_>>(),
+        resumed.iter().map(|e| (e.epoch, e.map)).collect::<Vec<_>>()
+    );
+    // A run that is resumed at its end has each once.
+    let ended = train(&halves, "12", &["--resume"]).course;
+    assert_eq!(ended.iter().map(|e| e.epoch).collect::<Vec<_>>(), [5, 10, 12]);
     assert_eq!(fails(&["train", "--cool-down", "3"]), "--cool-down: only with --lr-floor");
     assert!(fails(&["train", "--evaluate-every", "0"]).starts_with("--evaluate-every 0"));
     // Held-out pairs are ranked too.
