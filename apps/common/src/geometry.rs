@@ -51,12 +51,13 @@ impl Model {
 pub struct Models(Vec<(Model, Option<usize>)>);
 
 impl Models {
-    /// The dimension of an embedding, given `--dim`: 5 if neither it nor `--model` says one.
+    /// The dimension of an embedding, given `--dim`: 5 if neither it nor `--model` says one. A sum of factors
+    /// that is too large for an integer is the largest one.
     ///
     /// # Errors
     /// If both say one, and they differ.
     pub fn dimension(&self, dim: Option<usize>) -> Result<usize> {
-        let own: Option<usize> = self.0.iter().map(|factor| factor.1).sum();
+        let own = total(self.0.iter().map(|factor| factor.1));
         match (own, dim) {
             (Some(own), Some(dim)) if own != dim => {
                 Err(AppError::usage(format!("--dim {dim}: the dimension by --model is {own}")))
@@ -87,6 +88,11 @@ impl FromStr for Models {
             _ => Ok(Models(factors)),
         }
     }
+}
+
+/// The sum of the dimensions of all factors, at most [`usize::MAX`]; `None` if one has none.
+fn total(mut dims: impl Iterator<Item = Option<usize>>) -> Option<usize> {
+    dims.try_fold(0, |sum: usize, dim| Some(sum.saturating_add(dim?)))
 }
 
 /// A factor as it is written: `sphere:3`.
@@ -250,9 +256,9 @@ impl Geometry {
     pub fn check(&self, row: &[f64]) -> std::result::Result<(), String> {
         let manifold = self.manifold();
         // The dimensions of a product are known; that of a single space is the points' own.
-        let dims = self.factors().iter().map(|factor| factor.dim);
-        let dim = dims.sum::<Option<usize>>().unwrap_or_else(|| manifold.dimension(row.len()).max(1));
-        if manifold.ambient(dim) != row.len() {
+        let dim = total(self.factors().iter().map(|factor| factor.dim));
+        let dim = dim.unwrap_or_else(|| manifold.dimension(row.len()).max(1));
+        if dim > row.len().max(1) || manifold.ambient(dim) != row.len() {
             return Err(format!("points of {self} do not have {} coordinates", row.len()));
         }
         manifold.factors_of_width(row.len()).zip(self.factors()).try_for_each(|((space, part), factor)| {
@@ -304,6 +310,11 @@ mod tests {
         assert!(error("euclidean", &[f64::NAN]).contains("needs curvature 0"));
         assert!(error("poincare:2,sphere:2", &[-1.0]).contains("1 curvatures for 2 factors"));
         assert!("sphere:3".parse::<Models>().unwrap().dimension(Some(4)).is_err());
+        // The sum is no dimension of an embedding, and it is not 0.
+        let large: Models = format!("poincare:{},sphere:1", usize::MAX).parse().unwrap();
+        assert_eq!(large.dimension(None).unwrap(), usize::MAX);
+        let large = Geometry::new(large, None).unwrap();
+        assert!(large.check(&[0.0, 1.0, 0.0]).unwrap_err().contains("3 coordinates"));
     }
 
     #[test]

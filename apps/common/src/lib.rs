@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`command_line`] | what every command line has: `--quiet`, `--json`, `--generate` |
 //! | [`options`], [`device`], [`precision`], [`space`], [`threads`] | options of several applications |
+//! | [`memory`] | whether what the options ask for fits in memory |
 //! | [`error`] | errors as one line |
 //! | [`mod@print`] | lines of output, which the reader may close |
 //! | [`progress`] | progress: a bar, plain lines or JSON |
@@ -34,6 +35,7 @@ pub mod geometry;
 pub mod hierarchy;
 pub mod interval;
 pub mod lettering;
+pub mod memory;
 pub mod metrics;
 pub mod options;
 pub mod output;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use cotangent::prelude::Device;
 
 use crate::error::{AppError, Result};
+use crate::memory;
 
 /// How a training runs. None of this changes the result, except the device.
 #[derive(Clone, Debug)]
@@ -46,15 +47,25 @@ const SEEDS: u64 = 1_000_000;
 const PARAMETERS: f64 = 4e9;
 
 /// Checks the number of parameters of a model that is about to be made; `least` may leave out small parts.
+/// `sizes` are the options that it comes from.
 ///
 /// # Errors
-/// If it has too many.
-pub fn parameters(least: f64) -> Result<()> {
+/// If it has too many; the error names the largest of the options.
+pub fn parameters(sizes: &[(&str, usize)], least: f64) -> Result<()> {
     if least > PARAMETERS {
-        let message = format!("a model of {least:.1e} parameters: fewer or narrower layers are needed");
+        let (model, needed) = (model_of(sizes, least), memory::text(least * size_of::<f32>() as f64));
+        let message =
+            format!("{model}: fewer or narrower layers are needed; it would take {needed} of memory");
         return Err(AppError::usage(message));
     }
     Ok(())
+}
+
+/// What an error calls a model with so many parameters: by the largest of the options.
+pub(crate) fn model_of(sizes: &[(&str, usize)], least: f64) -> String {
+    let largest = sizes.iter().max_by_key(|(_, size)| *size);
+    let option = largest.map_or(String::new(), |(name, size)| format!("--{name} {size}: "));
+    format!("{option}a model of {least:.1e} parameters")
 }
 
 /// The number of steps of a training: batches of an epoch times epochs.

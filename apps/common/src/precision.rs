@@ -12,3 +12,13 @@ pub enum Precision {
     /// 64 bits.
     F64,
 }
+
+impl Precision {
+    /// The bytes of a number.
+    pub fn bytes(self) -> usize {
+        match self {
+            Precision::F32 => size_of::<f32>(),
+            Precision::F64 => size_of::<f64>(),
+        }
+    }
+}

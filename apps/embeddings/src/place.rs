@@ -14,6 +14,7 @@ use cotangent::engine::{RowProgram, Tiles};
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::geometry::Geometry;
+use cotangent_apps_common::memory;
 use cotangent_apps_common::options;
 use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::{metrics, output};
@@ -115,6 +116,10 @@ pub struct Metrics {
 /// cannot be written.
 pub fn place(embeddings: &Embeddings, new: &NewNodes, config: &Config, files: &Files) -> Result<Metrics> {
     config.check()?;
+    // The samples and their gradients are in `f64`.
+    let (negatives, width) = (config.negatives, embeddings.points.width());
+    let samples = memory::bytes::<u32>(&[negatives]) + 2.0 * memory::bytes::<f64>(&[negatives, width]);
+    memory::check(&[("negatives", negatives)], "the negative samples of a step", samples)?;
     let _held = output::hold(&files.out)?;
     match embeddings.precision() {
         Precision::F32 => run::<f32>(embeddings, new, config, files),

@@ -8,6 +8,7 @@ use cotangent::optim::train::{CHECKPOINT, Checkpoints};
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::geometry::{Geometry, Model};
+use cotangent_apps_common::memory;
 use cotangent_apps_common::options;
 use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::progress::{Figure, Progress};
@@ -24,7 +25,7 @@ use crate::objective::{Loss, Objective};
 use crate::parameters::Parameters;
 use crate::picture;
 use crate::reconstruction::{self, Sample, Score};
-use crate::trainer::Trainer;
+use crate::trainer::{self, Trainer};
 use crate::view;
 
 /// Everything that determines the result of a run, except the data.
@@ -119,9 +120,40 @@ impl Config {
         }
     }
 
+    /// Checks that the arrays whose sizes options say fit in memory.
+    ///
+    /// # Errors
+    /// If one does not; the error names the options.
+    fn check_memory<T>(&self, nodes: usize, pairs: usize) -> Result<()> {
+        let &Config { dim, negatives, shared_negatives: shared, .. } = self;
+        // Without locks each pair is a step of its own.
+        let batch = if self.lock_free && shared == 0 { 1 } else { trainer::batch(self, pairs) };
+        // The points, those that the training has learned, and these in `f64` for the evaluation.
+        let points = 2.0 * memory::bytes::<T>(&[nodes, dim]) + memory::bytes::<f64>(&[nodes, dim]);
+        memory::check(&[("dim", dim)], &format!("the points of {nodes} nodes"), points)?;
+        if shared > 0 {
+            let distances = memory::bytes::<T>(&[batch, shared]) + memory::bytes::<T>(&[shared, dim]);
+            let options = [("shared-negatives", shared), ("batch", batch)];
+            return memory::check(&options, "the distances of a batch", distances);
+        }
+        let options = [("negatives", negatives), ("batch", batch), ("dim", dim)];
+        // The candidates of a pair and their gradients are in `f64`.
+        let pair = 2.0 * memory::bytes::<f64>(&[negatives, dim]);
+        let drawn = memory::bytes::<u32>(&[trainer::drawn_together(batch).min(pairs), negatives]);
+        let gradients = pair + memory::bytes::<T>(&[batch, negatives, dim]);
+        memory::check(&options, "samples and gradients", drawn + gradients)?;
+        // The gradients of a batch are numbered, those of both ends of a pair among them.
+        if batch as f64 * (negatives as f64 + 2.0) >= f64::from(u32::MAX) {
+            let message =
+                format!("--negatives {negatives}, --batch {batch}: more than 2^32 gradients in a step");
+            return Err(AppError::usage(message));
+        }
+        Ok(())
+    }
+
     /// The factor of the learning rate in each epoch. The last one has the final factor.
     fn schedule(&self) -> Schedule {
-        let after = self.epochs.saturating_sub(self.burn_in + 1);
+        let after = self.epochs.saturating_sub(self.burn_in.saturating_add(1));
         let falling = self.cool_down.unwrap_or(after).min(after);
         let schedule = Schedule::Cosine { steps: falling, floor: self.lr_floor };
         schedule.burn_in(after - falling, 1.0).burn_in(self.burn_in, self.burn_in_factor)
@@ -287,6 +319,7 @@ const WRITTEN: [&str; 7] = [
 
 fn run<T: Shared>(split: &Split<'_>, config: &Config, options: &RunOptions) -> Result<Metrics> {
     let graph = &*split.training;
+    config.check_memory::<T>(graph.names.len(), graph.pairs.len())?;
     options.device.computes::<T>()?;
     let _held = output::hold(&options.out)?;
     let path = options.out.join(CHECKPOINT);
@@ -524,6 +557,9 @@ mod tests {
         }
         let default = default_config().schedule();
         assert_eq!([0, 19, 20, 299].map(|epoch| default.factor(epoch)), [0.01, 0.01, 1.0, 1.0]);
+        // All epochs are a burn-in.
+        let burning = Config { burn_in: u64::MAX, ..default_config() };
+        assert_eq!([0, 299].map(|epoch| burning.schedule().factor(epoch)), [0.01, 0.01]);
         let longer = Config { epochs: 30, ..config.clone() };
         assert_eq!(longer.difference(&config), Some("epochs"));
         assert_eq!(Config { epochs: 30, ..default_config() }.difference(&default_config()), None);

@@ -18,6 +18,16 @@ use crate::shared_step::{SharedFormulas, SharedStep};
 /// Number of pairs whose negatives are drawn together: enough to be worth several threads.
 const DRAWN_TOGETHER: usize = 4096;
 
+/// Number of pairs in a batch of a graph of so many pairs.
+pub(crate) fn batch(config: &Config, pairs: usize) -> usize {
+    config.batch.min(pairs.max(1))
+}
+
+/// Number of pairs whose negatives are drawn together: whole batches.
+pub(crate) fn drawn_together(batch: usize) -> usize {
+    (DRAWN_TOGETHER / batch).max(1) * batch
+}
+
 /// How the steps of an epoch are computed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Form {
@@ -117,7 +127,7 @@ impl<'a, T: Shared> Trainer<'a, T> {
         let shape = self.parameters.points.value().shape();
         let (nodes, width) = (shape.rows().len(), shape.width());
         let formulas = AllFormulas::new(self.config, width, self.sgd.rate());
-        let Config { batch, shared_negatives: negatives, .. } = *self.config;
+        let (batch, negatives) = (batch(self.config, order.len()), self.config.shared_negatives);
         let total = match (self.form, formulas) {
             (Form::LockFree, Some(formulas)) => {
                 let (table, sampler) = (self.parameters.points.points_mut().data_mut(), &self.sampler);
@@ -163,12 +173,12 @@ impl<'a, T: Shared> Trainer<'a, T> {
         checkpoints: &mut Checkpoints,
         mut step: impl FnMut(&mut Self, u64, &[u32], &[u32]) -> std::result::Result<f64, OptimError>,
     ) -> Result<f64> {
-        let batch = self.config.batch;
+        let batch = batch(self.config, order.len());
         let (mut candidates, mut total) = (Vec::new(), 0.0);
         let mut steps = epoch * order.len().div_ceil(batch) as u64;
-        let batches = (DRAWN_TOGETHER / batch).max(1);
-        for (block, pairs) in order.chunks(batches * batch).enumerate() {
-            self.sampler.candidates(epoch, batch, block * batches, pairs, &mut candidates);
+        let together = drawn_together(batch);
+        for (block, pairs) in order.chunks(together).enumerate() {
+            self.sampler.candidates(epoch, batch, block * (together / batch), pairs, &mut candidates);
             let candidates = candidates.chunks(batch * self.sampler.width());
             for (pairs, candidates) in pairs.chunks(batch).zip(candidates) {
                 steps += 1;

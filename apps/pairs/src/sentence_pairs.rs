@@ -5,6 +5,7 @@ use std::path::Path;
 
 use cotangent::engine::rng::{self, Rng};
 use cotangent_apps_common::error::{AppError, Result};
+use cotangent_apps_common::memory;
 use cotangent_apps_common::table;
 use rand::RngExt;
 use rand::seq::SliceRandom;
@@ -87,6 +88,11 @@ impl Prefix {
         if vocabulary == 0 || longest == 0 {
             return Err(AppError::usage("PREFIX: the vocabulary and the sentences need at least one word"));
         }
+        // Both sentences of a pair have 5/4 of the longest one's words on average.
+        let words = memory::bytes::<u32>(&[sizes.iter().sum(), longest]) * 1.25;
+        let [pairs, held_out, _] = sizes;
+        let options = [("pairs", pairs), ("held-out", held_out)];
+        memory::check(&options, "all pairs", memory::bytes::<Pair>(&[sizes.iter().sum()]) + words)?;
         let part = |index: usize| {
             let mut rng = rng::stream(seed, purpose::PREFIX, index as u64);
             (0..sizes[index] / 2).flat_map(|_| self.pairs(&mut rng)).collect::<Vec<_>>()
@@ -120,7 +126,7 @@ impl Prefix {
     }
 }
 
-/// The largest number of generated pairs: they take some 20 GB.
+/// The largest number of generated pairs.
 const LARGEST: usize = 100_000_000;
 
 mod purpose {

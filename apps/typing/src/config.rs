@@ -202,6 +202,31 @@ impl Config {
         }
     }
 
+    /// The options that the number of parameters depends on. One that follows from others is 0.
+    pub(crate) fn sizes(&self) -> [(&'static str, usize); 6] {
+        let parts = [self.mention_dim, self.char_dim, self.context_dim, self.context_dim];
+        let is_sum = self.dim == parts.into_iter().fold(0, usize::saturating_add);
+        [
+            ("mention-dim", self.mention_dim),
+            ("char-dim", self.char_dim),
+            ("context-dim", self.context_dim),
+            ("dim", if is_sum { 0 } else { self.dim }),
+            ("mention-words", self.mention_words),
+            ("context-words", self.context_words),
+        ]
+    }
+
+    /// A lower bound on the number of a model's parameters, for words of `width` dimensions and so many
+    /// types. It is a float, because sizes that a user gives could overflow an integer.
+    pub(crate) fn least_parameters(&self, width: usize, types: usize) -> f64 {
+        let [mention, characters, context, dim, width, types] =
+            [self.mention_dim, self.char_dim, self.context_dim, self.dim, width, types].map(|n| n as f64);
+        let encoder = mention * width + 2.0 * characters * characters + 6.0 * context * (context + width);
+        let positions = mention * self.mention_words as f64 + 2.0 * context * 2.0 * self.context_words as f64;
+        let attention = positions + 2.0 * (mention * mention + 4.0 * context * context);
+        encoder + attention + dim * (mention + characters + 2.0 * context + types)
+    }
+
     /// Checks the values of options.
     ///
     /// # Errors
@@ -219,6 +244,7 @@ impl Config {
             ("cycles", self.cycles),
             ("batch", self.batch as u64),
         ])?;
+        options::parameters(&self.sizes(), self.least_parameters(1, 1))?;
         options::positive(&[("word-radius", self.word_radius), ("lr", self.lr), ("clip", self.clip)])?;
         options::below_one(&[
             ("threshold", self.threshold),
@@ -303,6 +329,10 @@ mod tests {
         assert!(error(Config { char_dim: 0, ..base() }).starts_with("--char-dim 0"));
         assert!(error(Config { threshold: 1.0, ..base() }).starts_with("--threshold 1"));
         assert!(error(Config { word_radius: 1.5, ..base() }).starts_with("--word-radius 1.5"));
+        let huge = error(Config { char_dim: usize::MAX, ..base() });
+        assert!(huge.starts_with(&format!("--char-dim {}: a model of", usize::MAX)), "{huge}");
+        assert!(huge.contains("GB of memory"), "{huge}");
+        assert!(error(Config { context_words: usize::MAX, ..base() }).contains("GB of memory"));
         assert!(error(Config { lr_floor: f64::NAN, ..base() }).starts_with("--lr-floor NaN"));
         assert!(error(Config { regression: Regression::Usual, ..base() }).contains("--mlr euclidean"));
         assert!(error(Config { context_words: 4, ..base() }).starts_with("--context-words 4"));

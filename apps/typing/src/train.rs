@@ -7,6 +7,7 @@ use cotangent::optim::train::{Epoch, Goal, History, TrainError, Trainer};
 use cotangent::prelude::*;
 use cotangent_apps_common::curves::{self, Series};
 use cotangent_apps_common::error::{AppError, Result};
+use cotangent_apps_common::memory;
 use cotangent_apps_common::metrics as files;
 use cotangent_apps_common::options::{self, RunOptions};
 use cotangent_apps_common::output;
@@ -84,6 +85,13 @@ pub struct Metrics {
 /// does not fit it, or training diverges.
 pub fn train(data: &Data, config: &Config, run: &RunOptions) -> Result<Metrics> {
     config.check()?;
+    let parameters = config.least_parameters(data.words.width(), data.types.len());
+    memory::training(&config.sizes(), parameters, config.precision)?;
+    // The batches of an epoch are drawn together.
+    let (cycles, mentions) = (usize::try_from(config.cycles).unwrap_or(usize::MAX), data.parts[0].len());
+    let batches = memory::bytes::<Vec<u32>>(&[cycles, mentions.div_ceil(config.batch)]);
+    let order = batches + memory::bytes::<u32>(&[cycles, mentions]);
+    memory::check(&[("cycles", cycles)], "the order of an epoch", order)?;
     match config.precision {
         Precision::F32 => Training { data, config, run }.start::<f32>(),
         Precision::F64 => Training { data, config, run }.start::<f64>(),

@@ -13,8 +13,10 @@ use cotangent_apps_common::disk::{self, Classes};
 use cotangent_apps_common::error::{AppError, Result, finite};
 use cotangent_apps_common::geometry::{Geometry as PointGeometry, Model as PointModel};
 use cotangent_apps_common::interval::Interval;
+use cotangent_apps_common::memory;
 use cotangent_apps_common::metrics;
 use cotangent_apps_common::options::{self, RunOptions};
+use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::{note, output, print};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -78,6 +80,18 @@ impl Config {
         options::positive(&[("lr", self.lr)])?;
         options::not_negative(&[("decay", self.decay)])?;
         Ok(score)
+    }
+
+    /// Checks that a training fits in memory: the weights of both layers, and the values of all nodes, of
+    /// which there are queries and keys too.
+    fn check_memory(&self, graph: &LabelledGraph) -> Result<()> {
+        let &Config { heads, head_dim, output_heads, .. } = self;
+        let widths = [heads as f64 * head_dim as f64, output_heads as f64 * graph.class_count as f64];
+        let [inputs, outputs] = widths;
+        let options = [("heads", heads), ("head-dim", head_dim), ("output-heads", output_heads)];
+        memory::training(&options, inputs * (graph.features.columns() as f64 + outputs), Precision::F32)?;
+        let values = 3.0 * (inputs + outputs) * memory::bytes::<f32>(&[graph.nodes()]);
+        memory::check(&options, &format!("the values of {} nodes", graph.nodes()), values)
     }
 }
 
@@ -199,9 +213,9 @@ pub fn classify(
         let message = format!("--map polar: --attention {} needs {least} classes or more", config.attention);
         return Err(AppError::usage(message));
     }
+    config.check_memory(graph)?;
     let out = &options.out;
     let _held = output::hold(out)?;
-    options::parameters(graph.features.columns() as f64 * config.heads as f64 * config.head_dim as f64)?;
     let seeds: Vec<u64> = options::seeds(config.seed, config.seeds)?.collect();
     let fingerprint = graph.fingerprint();
     let name = output::fingerprint(&Config { seeds: 1, ..config.clone() }, fingerprint);

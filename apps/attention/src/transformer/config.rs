@@ -168,6 +168,20 @@ impl Config {
         self.width as f64 * (vocabulary as f64 + positions + layers * per_layer)
     }
 
+    /// The options that the number of parameters depends on. One that has no effect is 0.
+    pub(super) fn sizes(&self) -> [(&'static str, usize); 8] {
+        [
+            ("layers", self.layers),
+            ("width", self.width),
+            ("heads", self.heads),
+            ("head-dim", self.head_dim),
+            ("key-dim", self.key_dim.unwrap_or(0)),
+            ("hidden", self.hidden),
+            ("vocabulary", self.vocabulary),
+            ("longest", if self.positions == PositionsOption::Sinusoidal { 0 } else { self.longest }),
+        ]
+    }
+
     /// Dimensions of a head's queries and keys, and of its values.
     pub fn head(&self) -> [usize; 2] {
         [self.key_dim.unwrap_or(self.head_dim), self.head_dim]
@@ -194,7 +208,7 @@ impl Config {
         if self.layers > LAYERS {
             return Err(AppError::usage(format!("--layers {}: at most {LAYERS} are possible", self.layers)));
         }
-        options::parameters(self.least_parameters(self.vocabulary))?;
+        options::parameters(&self.sizes(), self.least_parameters(self.vocabulary))?;
         let key = if self.key_dim.is_some() { "key-dim" } else { "head-dim" };
         let score = self.options.score(&self.attention, scores, (key, self.head()[0]), self.head_dim)?;
         options::positive(&[("lr", self.lr), ("clip", self.clip)])?;

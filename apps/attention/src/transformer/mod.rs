@@ -10,9 +10,11 @@ use cotangent::optim::train::{Batches, Epoch, Trainer, load_model, save_model};
 use cotangent::prelude::*;
 use cotangent_apps_common::curves::{self, Series};
 use cotangent_apps_common::error::{AppError, Result};
+use cotangent_apps_common::memory;
 use cotangent_apps_common::metrics;
 use cotangent_apps_common::options::{self, RunOptions};
 use cotangent_apps_common::output;
+use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::progress::{Figure, Progress};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -187,6 +189,7 @@ pub fn train(
     if data.train.is_empty() || data.validation.is_empty() {
         return Err(AppError::usage(format!("--longest {}: all sentences are longer", config.longest)));
     }
+    memory::training(&config.sizes(), config.least_parameters(bpe.size()), Precision::F32)?;
     let mut model =
         Model::new(config, &*score, bpe.size(), &mut rng::stream(config.seed, purpose::INITIAL, 0));
     let mut adam =

@@ -242,6 +242,19 @@ fn bad_input_gets_one_line() {
     assert_eq!(message, "--head-dim 1: --attention umbral needs 2 or more");
     let message = fails(&["--attention", "umbral", "--map", "polar", "--head-dim", "2"]);
     assert_eq!(message, "--head-dim 2: --attention umbral needs 3 or more");
+    // Beyond all memory, and beyond that of any machine that this runs on.
+    for number in ["18446744073709551615", "1000000000000"] {
+        for option in ["--heads", "--head-dim", "--output-heads"] {
+            // The graph is read first, and its line printed.
+            let output = GRAPH.run(&["--path", &path, "--out", &out, option, number]);
+            let error = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(2), "{error}");
+            assert!(
+                error.contains(&format!("{option} {number}")) && error.contains(" GB of memory"),
+                "{error}"
+            );
+        }
+    }
     let file = |name: &str, text: &str| {
         let path = Path::new(&path).join(name);
         let before = std::fs::read(&path).unwrap();

@@ -223,6 +223,12 @@ fn bad_input_gets_one_line() {
         |args: &[&str]| TRANSFORMER.fails(&[&["train", "--path", &path, "--out", &out], args].concat());
     assert_eq!(fails(&["--epochs", "0"]), "--epochs 0: at least 1 is needed");
     assert_eq!(fails(&["--label-smoothing", "1"]), "--label-smoothing 1: from 0 to below 1 is needed");
+    for option in ["--width", "--heads", "--hidden", "--head-dim", "--key-dim", "--vocabulary"] {
+        let message = fails(&[option, "18446744073709551615"]);
+        assert!(message.contains("--") && message.contains(" GB of memory"), "{message}");
+    }
+    let message = fails(&["--longest", "18446744073709551615", "--positions", "learned"]);
+    assert!(message.starts_with("--longest 18446744073709551615: a model of"), "{message}");
     assert_eq!(fails(&["--beam", "0"]), "--beam 0: from 1 to 100 is needed");
     assert_eq!(fails(&["--vocabulary", "20"]), "--vocabulary 20: 300 or more are needed");
     assert_eq!(fails(&["--longest", "1"]), "--longest 1: all sentences are longer");

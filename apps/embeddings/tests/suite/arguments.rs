@@ -41,6 +41,94 @@ fn options_that_have_no_effect_are_refused() {
     assert!(error.ends_with("--sample-by-weight: the sum of the weights is too large"), "{error}");
 }
 
+/// The largest number that an option can have.
+const LARGEST: &str = "18446744073709551615";
+
+/// Sizes beyond the memory are refused with what they would need, before files of an earlier run are moved.
+#[test]
+fn sizes_that_do_not_fit_in_memory_are_refused() {
+    let dir = Dir::new();
+    let (edges, out) = (dir.write("edges.tsv", "a\tb\nb\tc\nc\td\n"), dir.path("out"));
+    let train = ["train", "--edges", &edges, "--epochs", "2", "--out", &out];
+    POINCARE.succeeds(&train);
+    let before = std::fs::read(dir.path("out/checkpoint.bin")).unwrap();
+    let product = format!("poincare:{LARGEST},sphere:1");
+    let factors = format!("poincare:{LARGEST},sphere:{LARGEST}");
+    for (option, value, message) in [
+        (
+            "--dim",
+            LARGEST,
+            "--dim 18446744073709551615: the points of 4 nodes would take 1.8e12 GB of memory",
+        ),
+        ("--dim", "1000000000000", "--dim 1000000000000: the points of 4 nodes would take 96000.0 GB"),
+        (
+            "--negatives",
+            LARGEST,
+            "--negatives 18446744073709551615, --batch 3, --dim 5: samples and gradients",
+        ),
+        ("--negatives", "1000000000000", "would take 212000.0 GB of memory; this machine has"),
+        ("--shared-negatives", LARGEST, "--shared-negatives 18446744073709551615, --batch 3: the distances"),
+        ("--model", &product, "the points of 4 nodes would take"),
+        ("--model", &factors, "the points of 4 nodes would take"),
+    ] {
+        for more in [&[][..], &["--lock-free"], &["--device", "cpu", "--precision", "f32"]] {
+            let arguments = [&train[..], &[option, value], more].concat();
+            let error = POINCARE.run(&arguments);
+            let error = (error.status.code(), String::from_utf8(error.stderr).unwrap());
+            assert!(error.0 == Some(2) && error.1.contains("GB of memory;"), "{arguments:?}: {error:?}");
+            if more.is_empty() && (cfg!(target_os = "linux") || !message.contains("machine")) {
+                assert!(error.1.contains(message), "{arguments:?}: {error:?}");
+            }
+        }
+    }
+    assert!(!std::path::Path::new(&dir.path("out/previous-1")).exists());
+    assert_eq!(std::fs::read(dir.path("out/checkpoint.bin")).unwrap(), before);
+}
+
+/// A batch has no more than all pairs: any larger number is the same, to the bit.
+#[test]
+fn a_batch_may_be_larger_than_the_graph() {
+    let dir = Dir::new();
+    let edges = dir.write("edges.tsv", "a\tb\nb\tc\nc\td\n");
+    let points = |batch: &str, more: &[&str]| {
+        let out = dir.path("out");
+        let train = ["train", "--edges", &edges, "--epochs", "3", "--out", &out, "--batch", batch];
+        POINCARE.succeeds(&[&train[..], more].concat());
+        std::fs::read(dir.path("out/embedding.tsv")).unwrap()
+    };
+    for more in
+        [&[][..], &["--shared-negatives", "2"], &["--model", "sphere"], &["--model", "poincare:2,sphere:1"]]
+    {
+        assert_eq!(points(LARGEST, more), points("3", more), "{more:?}");
+    }
+}
+
+/// The other commands' sizes.
+#[test]
+fn other_commands_refuse_sizes_that_do_not_fit() {
+    let dir = Dir::new();
+    let embedding = dir.write("embedding.tsv", "a\t0\t0\nb\t0.5\t0\n");
+    let edges = dir.write("edges.tsv", "c\ta\nc\tb\n");
+    let out = dir.path("out");
+    let known = dir.write("known.tsv", "b\ta\n");
+    let place = ["place", "--embedding", &embedding, "--edges", &edges, "--known", &known, "--out", &out];
+    let error = POINCARE.run(&[&place[..], &["--negatives", LARGEST]].concat());
+    assert_eq!(error.status.code(), Some(2));
+    let error = String::from_utf8(error.stderr).unwrap();
+    assert!(
+        error.contains("--negatives 18446744073709551615: the negative samples of a step would"),
+        "{error}"
+    );
+    assert!(!std::path::Path::new(&out).exists());
+    let error = POINCARE.fails(&["tree", "--nodes", LARGEST, "--out", &dir.path("tree.tsv")]);
+    assert!(error.ends_with("at most 4294967295 are possible, as in a training"), "{error}");
+    let model = format!("poincare:{LARGEST},sphere:{LARGEST}");
+    let error = POINCARE.fails(&["distance", "a", "b", "--embedding", &embedding, "--model", &model]);
+    assert!(error.contains("do not have 2 coordinates"), "{error}");
+    let listed = POINCARE.succeeds(&["neighbours", "a", "--embedding", &embedding, "--count", LARGEST]);
+    assert_eq!(listed.lines().count(), 1);
+}
+
 /// Spaces around a name are none of its own.
 #[test]
 fn names_of_nodes_are_trimmed() {

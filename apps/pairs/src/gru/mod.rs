@@ -10,6 +10,7 @@ use cotangent_apps_common::confusion::Confusion;
 use cotangent_apps_common::curves::{self, Series};
 use cotangent_apps_common::disk::{self, Classes};
 use cotangent_apps_common::error::{AppError, Result};
+use cotangent_apps_common::memory;
 use cotangent_apps_common::metrics;
 use cotangent_apps_common::options::{self, RunOptions};
 use cotangent_apps_common::output;
@@ -238,6 +239,13 @@ impl Config {
         options::first_true(&differs)
     }
 
+    /// A lower bound on the number of a model's parameters, with so many words: the words, and two matrices
+    /// in each of two encoders and in the layer behind them.
+    fn least_parameters(&self, words: usize) -> f64 {
+        let dim = self.dim as f64;
+        dim * (words as f64 + 6.0 * dim)
+    }
+
     /// Checks the settings.
     ///
     /// # Errors
@@ -253,7 +261,7 @@ impl Config {
             let message = format!("--kappa {}: a number from -1e6 to -1e-6 is needed", self.kappa);
             return Err(AppError::usage(message));
         }
-        options::parameters(2.0 * (self.dim as f64).powi(2))?;
+        options::parameters(&[("dim", self.dim)], self.least_parameters(0))?;
         Ok(())
     }
 }
@@ -309,6 +317,7 @@ mod purpose {
 /// training diverges.
 pub fn train(data: &SentencePairs, config: &Config, options: &RunOptions) -> Result<Metrics> {
     config.check()?;
+    memory::training(&[("dim", config.dim)], config.least_parameters(data.words.len()), config.precision)?;
     match config.precision {
         Precision::F32 => Run { data, config, options }.in_precision::<f32>(),
         Precision::F64 => Run { data, config, options }.in_precision::<f64>(),

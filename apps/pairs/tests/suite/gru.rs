@@ -224,7 +224,12 @@ fn bad_input_is_named() {
     assert!(fails(&snli).ends_with("--data-seed: --data snli has none"));
     let large = u64::MAX.to_string();
     assert!(fails(&["--pairs", "200000000"]).contains("200000000 pairs: --pairs and --held-out are at most"));
-    assert!(fails(&["--data", &file, "--dim", &large]).contains("parameters: fewer or narrower"));
+    let message = fails(&["--data", &file, "--dim", &large]);
+    assert!(message.starts_with(&format!("--dim {large}: a model of")), "{message}");
+    assert!(
+        message.contains("parameters: fewer or narrower") && message.ends_with(" GB of memory"),
+        "{message}"
+    );
     assert!(fails(&["--data", &file, "--epochs", &large]).contains("batches each it is too large"));
     assert!(fails(&["--data", &file, "--seeds", &large]).contains("from 1 to 1000000 is needed"));
     assert!(fails(&["--data", &file, "--lr", "0"]).contains("--lr 0"));

@@ -374,6 +374,23 @@ fn paths_are_types_of_a_hierarchy() {
     assert!(found.dev.levels[1].by_mention.f1 > 0.9 && found.dev.levels[2].by_mention.recall == 0.0);
 }
 
+/// Sizes beyond the memory are refused before anything is read.
+#[test]
+fn sizes_that_do_not_fit_in_memory_are_refused() {
+    let made = Made::new();
+    let out = made.dir.path("out");
+    for option in ["--dim", "--mention-dim", "--char-dim", "--context-dim", "--context-words"] {
+        for number in ["18446744073709551615", "9223372036854775807"] {
+            let error = TYPING.fails(&[&made.data()[..], &[option, number, "--out", &out]].concat());
+            assert!(error.contains(number) && error.ends_with(" GB of memory"), "{error}");
+        }
+    }
+    let cycles = [&made.arguments(&["--epochs", "1"])[..], &["--cycles", "18446744073709551615"]].concat();
+    let error = TYPING.fails(&[&cycles[..], &["--out", &out]].concat());
+    assert!(error.starts_with("--cycles 18446744073709551615: the order of an epoch would take"), "{error}");
+    assert!(!Path::new(&out).exists());
+}
+
 #[test]
 fn bad_files_are_refused_with_their_line() {
     let made = Made::new();

@@ -28,6 +28,10 @@ pub(crate) fn write_tree(args: &Tree) -> Result<()> {
     if args.nodes < 2 {
         return Err(AppError::usage(format!("--nodes {}: at least 2 are needed", args.nodes)));
     }
+    if args.nodes > u64::from(u32::MAX) {
+        let message = format!("--nodes {}: at most {} are possible, as in a training", args.nodes, u32::MAX);
+        return Err(AppError::usage(message));
+    }
     atomic::write(&args.out, |w| {
         (1..args.nodes).try_for_each(|node| writeln!(w, "{node}\t{}", (node - 1) / args.branching))
     })
