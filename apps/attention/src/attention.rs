@@ -135,7 +135,7 @@ pub struct AttentionOptions {
     #[serde(default)]
     pub map: Option<MapOption>,
     /// How values become points that --aggregate barycentre combines. The last layer of graph attention,
-    /// whose results are logits, always takes exp.
+    /// whose results are logits, takes exp in place of polar.
     #[arg(long, value_enum, default_value_t = ValuesOption::Exp, help_heading = "Model")]
     #[serde(default)]
     pub values: ValuesOption,

@@ -53,10 +53,18 @@ struct Cli {
     /// are left out.
     #[arg(long, default_value_t = 0.0005, allow_negative_numbers = true, help_heading = "Training")]
     decay: f64,
+    /// Decay biases too. With --patience 1000 --last this is the protocol of Tseng et al. 2023; the default is
+    /// that of Veličković et al. 2018.
+    #[arg(long, help_heading = "Training")]
+    decay_biases: bool,
     /// Stop after this many epochs in a row in which both validation loss and validation accuracy are
-    /// worse than their best so far.
+    /// worse than their best so far; with --last, in which neither is better.
     #[arg(long, default_value_t = 100, help_heading = "Training")]
     patience: u64,
+    /// Test the model of the last epoch [default: that of the last epoch in which both were at least as good
+    /// as before].
+    #[arg(long, help_heading = "Training")]
+    last: bool,
     /// Largest number of epochs.
     #[arg(long, default_value_t = 100_000, help_heading = "Training")]
     epochs: u64,
@@ -109,6 +117,8 @@ impl Cli {
             dropout: self.dropout,
             lr: self.lr,
             decay: self.decay,
+            decay_biases: self.decay_biases,
+            last: self.last,
             patience: self.patience,
             epochs: self.epochs,
             seed: self.seed,

@@ -49,8 +49,16 @@ pub struct Config {
     pub lr: f64,
     /// Weight decay: the loss contains half this times the square of each weight, except biases.
     pub decay: f64,
+    /// Whether biases are decayed too, as in the program of Tseng et al. 2023. Files of earlier versions have
+    /// neither this nor `last`, nor has one where they are not asked for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub decay_biases: bool,
+    /// Whether the model of the last epoch is tested, as in the program of Tseng et al. 2023, and not the best
+    /// one by validation.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub last: bool,
     /// Training ends after this many epochs in a row in which both validation loss and accuracy are
-    /// worse than the best so far.
+    /// worse than the best so far, or with `last` no better.
     pub patience: u64,
     /// The largest number of epochs.
     pub epochs: u64,
@@ -82,6 +90,15 @@ impl Config {
         Ok(score)
     }
 
+    /// How values become points in the last layer, whose results are logits: a direction of length 1 and a
+    /// radius could not be.
+    fn output_values(&self) -> ValuesOption {
+        match self.options.values {
+            ValuesOption::Polar => ValuesOption::Exp,
+            values => values,
+        }
+    }
+
     /// Checks that a training fits in memory: the weights of both layers, and the values of all nodes, of
     /// which there are queries and keys too.
     fn check_memory(&self, graph: &LabelledGraph) -> Result<()> {
@@ -102,7 +119,7 @@ pub struct Outcome {
     pub seed: u64,
     /// Number of epochs until training ended.
     pub epochs: u64,
-    /// The epoch, counted from 1, whose model was tested.
+    /// The epoch, counted from 1, whose model was tested: with [`Config::last`] the last one.
     pub best_epoch: u64,
     /// Accuracy on the validation nodes after that epoch, from 0 to 1.
     pub validation: f64,
@@ -160,8 +177,7 @@ impl Model {
         let (heads, d) = (config.heads, config.head_dim);
         let hidden = layer(graph.features.columns(), heads, d, Heads::Concat);
         let mut output = layer(heads * d, config.output_heads, graph.class_count, Heads::Mean);
-        // Its results are logits, which a direction of length 1 and a radius could not be.
-        output.attention.values = PointMap::Exp;
+        output.attention.values = config.output_values().into();
         Model { hidden, output, dropout }
     }
 
@@ -172,10 +188,12 @@ impl Model {
         self.output.forward(&hidden.dropout(self.dropout), &graph.edges)
     }
 
-    /// The sum of the squares of all weights; biases are left out.
-    fn squares<'t>(&self, tape: &'t Tape<f32>) -> Var<'t, f32> {
-        let weights = [&self.hidden, &self.output].map(|layer| [&layer.weight, &layer.query, &layer.key]);
-        let squares = weights.iter().flatten().map(|w| w.on(tape).square().sum());
+    /// The sum of the squares of all weights, and of the biases if they are decayed.
+    fn squares<'t>(&self, tape: &'t Tape<f32>, decay_biases: bool) -> Var<'t, f32> {
+        let layers = [&self.hidden, &self.output];
+        let weights = layers.iter().flat_map(|layer| [&layer.weight, &layer.query, &layer.key]);
+        let biases = layers.iter().map(|layer| &layer.bias).filter(|_| decay_biases);
+        let squares = weights.chain(biases).map(|w| w.on(tape).square().sum());
         squares.reduce(|a, b| a + b).expect("two layers")
     }
 }
@@ -235,7 +253,9 @@ pub fn classify(
         }
         let pictures = first.then_some((out.as_path(), name.as_str()));
         let outcome = train(graph, config, &*score, seed, pictures, &options.device)?;
-        let done = Done { config: config.clone(), graph: fingerprint, outcome: outcome.clone() };
+        let output_values = config.output_values();
+        let done =
+            Done { config: config.clone(), output_values, graph: fingerprint, outcome: outcome.clone() };
         metrics::write_json(&path, &done)?;
         if !print::style().quiet {
             note!(
@@ -268,6 +288,9 @@ pub fn classify(
 #[derive(Serialize, Deserialize)]
 struct Done {
     config: Config,
+    /// How values became points in the last layer: in files of earlier versions, which do not say it, by exp.
+    #[serde(default)]
+    output_values: ValuesOption,
     /// The fingerprint of the graph.
     graph: u32,
     outcome: Outcome,
@@ -277,7 +300,7 @@ fn read_outcome(path: &Path, config: &Config, graph: u32) -> Result<Outcome> {
     let done: Done = metrics::read_json(path)?;
     // The result of one seed does not depend on which other seeds are run.
     let same = Config { seed: config.seed, seeds: config.seeds, ..done.config };
-    if same != *config || done.graph != graph {
+    if same != *config || done.output_values != config.output_values() || done.graph != graph {
         return Err(AppError::content(path, "a seed of a run with other options or on another graph"));
     }
     Ok(done.outcome)
@@ -291,9 +314,9 @@ struct Best {
 }
 
 /// Trains with one seed, until for `patience` epochs in a row both validation loss and accuracy were worse
-/// than their best. The tested model is that of the last epoch in which both were at least as good as before,
-/// as in the program of Veličković et al. `pictures` are a directory for the model and pictures, and the
-/// name of the run.
+/// than their best, or with [`Config::last`] no better. The tested model is that of the last epoch in which
+/// both were at least as good as before, as in the program of Veličković et al., or with [`Config::last`] that
+/// of the last epoch. `pictures` are a directory for the model and pictures, and the name of the run.
 fn train(
     graph: &LabelledGraph,
     config: &Config,
@@ -318,7 +341,7 @@ fn train(
         let loss = loss::cross_entropy(logits, &train_classes, 0.0);
         outcome.epochs += 1;
         losses.push(finite(outcome.epochs, loss.item())?);
-        let penalty = model.squares(&tape) * (config.decay / 2.0);
+        let penalty = model.squares(&tape, config.decay_biases) * (config.decay / 2.0);
         adam.step(&mut model, &tape.backward(loss + penalty))
             .map_err(|e| AppError::diverged(outcome.epochs, e))?;
 
@@ -333,13 +356,17 @@ fn train(
         accuracies.push(validation.accuracy);
         let (loss_is_best, accuracy_is_best) =
             (validation.loss <= best.loss, validation.accuracy >= best.accuracy);
-        if loss_is_best && accuracy_is_best {
+        if config.last || loss_is_best && accuracy_is_best {
             outcome.best_epoch = outcome.epochs;
             outcome.validation = validation.accuracy;
             outcome.test = accuracy(logits.gather(&graph.test), &test_classes);
             kept = pictures.map(|_| model.clone());
         }
-        waited = if loss_is_best || accuracy_is_best { 0 } else { waited + 1 };
+        let improved = match config.last {
+            true => validation.loss < best.loss || validation.accuracy > best.accuracy,
+            false => loss_is_best || accuracy_is_best,
+        };
+        waited = if improved { 0 } else { waited + 1 };
         best.loss = best.loss.min(validation.loss);
         best.accuracy = best.accuracy.max(validation.accuracy);
     }
@@ -431,7 +458,8 @@ fn points_of(rows: &Tensor<f64>, score: &dyn Score<f32>) -> (Tensor<f64>, PointG
 }
 
 /// Published test accuracies in percent, with their sources, for a run with the same settings: the protocol
-/// of Veličković et al. 2018, and the paper's options for the score. Empty if the settings differ.
+/// of Veličković et al. 2018, or that of Tseng et al. 2023, and the paper's options for the score. Empty if
+/// the settings differ.
 pub fn published(graph: &str, config: &Config) -> Vec<(f64, &'static str)> {
     const VELICKOVIC: &str = "Veličković et al. 2018";
     const GULCEHRE: &str = "Gulcehre et al. 2019, H-GAT";
@@ -439,6 +467,10 @@ pub fn published(graph: &str, config: &Config) -> Vec<(f64, &'static str)> {
     let sizes = [config.heads, config.head_dim, config.output_heads] == [8, 8, 1];
     let rates = [config.dropout, config.lr, config.decay] == [0.6, 0.005, 0.0005];
     if !(sizes && rates && config.patience >= 100 && config.epochs >= 10_000) {
+        return Vec::new();
+    }
+    let by_tseng = config.last && config.decay_biases && config.patience >= 1000;
+    if (config.last || config.decay_biases) && !by_tseng {
         return Vec::new();
     }
     let plain = AttentionOptions::default();
@@ -454,7 +486,7 @@ pub fn published(graph: &str, config: &Config) -> Vec<(f64, &'static str)> {
     if config.options != published_options {
         return Vec::new();
     }
-    match (graph, config.attention.as_str()) {
+    let mut figures = match (graph, config.attention.as_str()) {
         ("cora", "additive") => vec![(83.0, VELICKOVIC), (83.1, TSENG)],
         ("cora", "dot") => vec![(83.4, TSENG)],
         ("cora", "polar-distance") => vec![(83.5, GULCEHRE)],
@@ -465,14 +497,87 @@ pub fn published(graph: &str, config: &Config) -> Vec<(f64, &'static str)> {
         ("citeseer", "additive") => vec![(72.5, VELICKOVIC)],
         ("citeseer", "polar-distance") => vec![(72.9, GULCEHRE)],
         _ => Vec::new(),
-    }
+    };
+    figures.retain(|(_, source)| !by_tseng || *source == TSENG);
+    figures
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use cotangent::layers::score::{Distance, HalfSpaceDistance, Mapped, PolarDistance};
 
     use super::*;
+
+    /// Two nodes with an edge, each with a feature of its own.
+    fn two_nodes() -> LabelledGraph {
+        let own = Arc::new(Sparsity::new(2, 2, &[(0, 0), (1, 1)]));
+        LabelledGraph {
+            name: "two".to_owned(),
+            edges: Arc::new(Sparsity::new(2, 2, &[(0, 0), (0, 1), (1, 0), (1, 1)])),
+            features: own,
+            amounts: vec![1.0; 2],
+            classes: vec![Some(0), Some(1)],
+            class_count: 2,
+            train: vec![0],
+            validation: vec![1],
+            test: vec![1],
+        }
+    }
+
+    fn config(options: AttentionOptions) -> Config {
+        Config {
+            attention: "dot".to_owned(),
+            options,
+            heads: 2,
+            head_dim: 2,
+            output_heads: 1,
+            dropout: 0.0,
+            lr: 0.005,
+            decay: 0.0005,
+            decay_biases: false,
+            last: false,
+            patience: 100,
+            epochs: 10,
+            seed: 1,
+            seeds: 1,
+        }
+    }
+
+    /// Both layers take the map of the values, but no logits are a direction of length 1 and a radius.
+    #[test]
+    fn the_last_layer_takes_the_map_of_the_values_if_it_can() {
+        use ValuesOption::{Exp, Polar, Weierstrass};
+        let graph = two_nodes();
+        for (values, output) in [(Exp, Exp), (Weierstrass, Weierstrass), (Polar, Exp)] {
+            let options =
+                AttentionOptions { values, aggregate: AggregateOption::Barycentre, ..Default::default() };
+            let config = config(options);
+            let score = config.check(&Scores::default()).unwrap();
+            let mut model = Model::new(&graph, &config, &*score, 1);
+            assert_eq!(model.hidden.attention.values, PointMap::from(values));
+            assert_eq!(model.output.attention.values, PointMap::from(output));
+            let logits = |model: &Model| {
+                let tape = Tape::new();
+                model.forward(&tape, &graph, &amounts(&graph)).to_tensor().data().to_vec()
+            };
+            let found = logits(&model);
+            model.output.attention.values = PointMap::Exp;
+            assert_eq!(found == logits(&model), output == Exp, "{values:?}");
+        }
+    }
+
+    /// Half the decay times the squares of weights, and of biases if that is asked for.
+    #[test]
+    fn biases_are_decayed_if_asked_for() {
+        let (graph, config) = (two_nodes(), config(AttentionOptions::default()));
+        let score = config.check(&Scores::default()).unwrap();
+        let mut model = Model::new(&graph, &config, &*score, 1);
+        *model.output.bias.value_mut() = Tensor::new([2], vec![3.0, 4.0]);
+        let squares = |decay_biases: bool| model.squares(&Tape::new(), decay_biases).item();
+        assert!((squares(true) - squares(false) - 25.0).abs() < 1e-4);
+    }
 
     /// The distance between drawn points is that of their polar coordinates, by the law of cosines.
     #[test]

@@ -91,6 +91,41 @@ fn training_ends_when_neither_loss_nor_accuracy_improves() {
     assert!(outcome.best_epoch + 3 <= outcome.epochs && outcome.epochs < 200, "{outcome:?}");
 }
 
+/// With --last the tested model is that of the last epoch, whatever the validation says; with --decay-biases
+/// another one is trained. Both are said in metrics.json.
+#[test]
+fn the_last_model_is_tested_if_asked_for() {
+    let d = Dir::new();
+    let path = groups(&d, true);
+    let more = "--lr 0.05 --patience 3 --epochs 200 --dropout 0.3";
+    let (_, best, _) = run(&d, &path, "best", more);
+    let (_, last, of_last) = run(&d, &path, "last", &format!("{more} --last"));
+    let [outcome, of_best] = [&last.outcomes[0], &best.outcomes[0]];
+    assert_eq!(outcome.best_epoch, outcome.epochs);
+    assert!(outcome.epochs < 200 && of_best.best_epoch < of_best.epochs, "{outcome:?} {of_best:?}");
+    assert!(last.config.last && !best.config.last);
+    let (_, decayed, of_decayed) = run(&d, &path, "decayed", &format!("{more} --last --decay-biases"));
+    assert!(decayed.config.decay_biases && !last.config.decay_biases);
+    assert!(bytes(&of_last, "model.safetensors") != bytes(&of_decayed, "model.safetensors"));
+}
+
+/// A seed of an earlier version, whose last layer took values by exp, is none of a run that does not.
+#[test]
+fn seeds_with_other_values_in_the_last_layer_are_refused() {
+    let d = Dir::new();
+    let path = groups(&d, true);
+    let more = "--attention distance --aggregate barycentre --values weierstrass --epochs 2";
+    let (_, _, out) = run(&d, &path, "out", more);
+    run(&d, &path, "out", &format!("{more} --resume"));
+    let seed = Path::new(&out).join("seed-42.json");
+    let text = std::fs::read_to_string(&seed).unwrap();
+    let earlier: Vec<&str> = text.lines().filter(|line| !line.contains("output_values")).collect();
+    std::fs::write(&seed, earlier.join("\n")).unwrap();
+    let args = ["--path", &path, "--out", &out, "--resume"];
+    let error = GRAPH.fails(&args.into_iter().chain(more.split_whitespace()).collect::<Vec<_>>());
+    assert!(error.ends_with("a seed of a run with other options or on another graph"), "{error}");
+}
+
 #[test]
 fn seeds_are_the_same_for_any_number_of_threads_and_are_not_done_twice() {
     let d = Dir::new();
@@ -148,6 +183,8 @@ fn published_figures_are_for_the_papers_settings() {
         dropout: 0.6,
         lr: 0.005,
         decay: 0.0005,
+        decay_biases: false,
+        last: false,
         patience: 100,
         epochs: 100_000,
         seed: 1,
@@ -177,6 +214,12 @@ fn published_figures_are_for_the_papers_settings() {
     assert!(accuracies("airport", "dot", plain).is_empty());
     let fewer = Config { attention: "dot".to_owned(), heads: 4, ..protocol.clone() };
     assert!(published("cora", &fewer).is_empty());
+    // The protocol of Tseng et al. has their figures alone; half of it has none.
+    let additive =
+        Config { attention: "additive".to_owned(), last: true, patience: 1000, ..protocol.clone() };
+    assert!(published("cora", &additive).is_empty());
+    let found = published("cora", &Config { decay_biases: true, ..additive });
+    assert_eq!(found, [(83.1, "Tseng et al. 2023")]);
 }
 
 /// Features may be a table of numbers. Zeros are left out, and rows are scaled.
