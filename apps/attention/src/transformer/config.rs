@@ -19,6 +19,9 @@ pub enum Size {
     /// 6 layers in encoder and decoder each, width 512, 8 heads, 2048 hidden units: the base model of Vaswani
     /// et al. 2017.
     Base,
+    /// 6 layers in encoder and decoder each, width 1024, 16 heads, 4096 hidden units: the big model of Vaswani
+    /// et al. 2017.
+    Big,
     /// 6 layers in encoder and decoder each, width 512, 4 heads, 1024 hidden units: the sizes of Tseng et al.
     /// 2023 for translation, fairseq's transformer_iwslt_de_en. That model has `--norm post`, too.
     Iwslt,
@@ -31,6 +34,7 @@ impl Size {
             Size::Tiny => [2, 128, 4, 512],
             Size::Small => [4, 256, 4, 1024],
             Size::Base => [6, 512, 8, 2048],
+            Size::Big => [6, 1024, 16, 4096],
             Size::Iwslt => [6, 512, 4, 1024],
         }
     }

@@ -384,6 +384,19 @@ mod tests {
         assert_eq!(millions, [39.5, 31.2]);
     }
 
+    /// Vaswani et al. 2017, Table 3: 213 million parameters of the big model, and 65 million of the base model,
+    /// with a shared vocabulary of about 37,000 tokens.
+    #[test]
+    fn base_and_big_have_the_parameters_that_the_paper_says() {
+        for (size, published) in [(Size::Base, 65), (Size::Big, 213)] {
+            let [layers, width, ..] = size.numbers();
+            let count = |layers: usize| model(&Config::of_size(size, layers, None), 8).count();
+            let [one, two] = [1, 2].map(count);
+            let millions = (one + (layers - 1) * (two - one) + width * (37_000 - 8)) as f64 / 1e6;
+            assert!((millions / f64::from(published) - 1.0).abs() < 0.05, "{size:?}: {millions}");
+        }
+    }
+
     /// The model of Tseng et al. 2023 takes a step, after which the loss of the same sentences is lower.
     #[test]
     fn the_iwslt_model_takes_a_step() {
