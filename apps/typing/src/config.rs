@@ -155,6 +155,14 @@ pub struct Config {
     pub precision: Precision,
     /// Seed of all random draws.
     pub seed: u64,
+    /// β of eq. 8 before the first step, in both attentions. Files of earlier versions have none: it was 1.
+    #[serde(default = "one")]
+    pub sharpness: f64,
+}
+
+/// β before the first step, if no other is asked for.
+fn one() -> f64 {
+    1.0
 }
 
 impl Config {
@@ -199,6 +207,7 @@ impl Config {
             clip: 5.0,
             precision: Precision::F32,
             seed: 42,
+            sharpness: one(),
         }
     }
 
@@ -251,6 +260,9 @@ impl Config {
             ("input-dropout", self.input_dropout),
             ("concat-dropout", self.concat_dropout),
         ])?;
+        if !self.sharpness.is_finite() {
+            return Err(AppError::usage(format!("--sharpness {}: a number is needed", self.sharpness)));
+        }
         if self.word_radius > 1.0 {
             return Err(AppError::usage(format!("--word-radius {}: at most 1 fits", self.word_radius)));
         }
@@ -302,6 +314,7 @@ impl Config {
             ("clip", self.clip != other.clip),
             ("precision", self.precision != other.precision),
             ("seed", self.seed != other.seed),
+            ("sharpness", self.sharpness != other.sharpness),
         ];
         options::first_true(&differs)
     }
@@ -329,10 +342,16 @@ mod tests {
         assert!(error(Config { char_dim: 0, ..base() }).starts_with("--char-dim 0"));
         assert!(error(Config { threshold: 1.0, ..base() }).starts_with("--threshold 1"));
         assert!(error(Config { word_radius: 1.5, ..base() }).starts_with("--word-radius 1.5"));
+        assert!(error(Config { sharpness: f64::INFINITY, ..base() }).starts_with("--sharpness inf"));
+        assert_eq!(base().difference(&Config { sharpness: 0.01, ..base() }), Some("sharpness"));
         let huge = error(Config { char_dim: usize::MAX, ..base() });
         assert!(huge.starts_with(&format!("--char-dim {}: a model of", usize::MAX)), "{huge}");
         assert!(huge.contains("GB of memory"), "{huge}");
         assert!(error(Config { context_words: usize::MAX, ..base() }).contains("GB of memory"));
+        // A description of an earlier version.
+        let mut text = serde_json::to_value(base()).unwrap();
+        text.as_object_mut().unwrap().remove("sharpness");
+        assert_eq!(serde_json::from_value::<Config>(text).unwrap(), base());
         assert!(error(Config { lr_floor: f64::NAN, ..base() }).starts_with("--lr-floor NaN"));
         assert!(error(Config { regression: Regression::Usual, ..base() }).contains("--mlr euclidean"));
         assert!(error(Config { context_words: 4, ..base() }).starts_with("--context-words 4"));

@@ -14,7 +14,7 @@ use crate::examples::context_positions;
 pub(crate) struct Pooling<S, T: Float> {
     #[module(skip)]
     space: S,
-    /// p, W^Q, b^Q, W^K, b^K and β. β starts at 1, a choice of this project.
+    /// p, W^Q, b^Q, W^K, b^K and β.
     layer: AttentionPooling<S, T>,
     /// c of eq. 17: `[1]`. It starts at 0.
     offset: Option<Param<Euclidean, T>>,
@@ -36,7 +36,9 @@ impl<S: PartSpace<T>, T: Float> Pooling<S, T> {
     /// For points of n dimensions at so many positions.
     fn new(space: S, n: usize, positions: usize, config: &Config, rng: &mut rng::Rng) -> Self {
         let points = Embedding::uniform("positions", space, positions, n, RANGE, rng).points;
-        let layer = AttentionPooling { positions: points, ..AttentionPooling::new(space, n, positions, rng) };
+        let mut layer =
+            AttentionPooling { positions: points, ..AttentionPooling::new(space, n, positions, rng) };
+        layer.sharpness.value_mut().data_mut()[0] = T::nearest(config.sharpness);
         let offset = || Param::new("offset", Euclidean, Tensor::zeros([1]));
         let offset = config.attention_offset.then(offset);
         Pooling { space, layer, offset, weights: config.attention_weights }
@@ -146,6 +148,19 @@ mod tests {
         let (found, want) = (pooled.points.coordinates().to_tensor(), want.coordinates().to_tensor());
         let error = found.data().iter().zip(want.data()).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
         assert!(error < 1e-15, "{error}");
+    }
+
+    /// β starts at 1, or where the option says: in the authors' program within ±0.01.
+    #[test]
+    fn sharpness_starts_where_the_option_says() {
+        let base = Config::for_crowd(Size::Base, Space::Hyperbolic);
+        for (config, start) in [(base.clone(), 1.0), (Config { sharpness: -0.01, ..base }, -0.01)] {
+            let rng = &mut rng::stream(3, "test", 0);
+            let summaries = Summaries::<PoincareBall, f64>::new(super::super::space::ball(), &config, rng);
+            for pooling in [summaries.mention, summaries.context] {
+                assert_eq!(pooling.layer.sharpness.value().data(), [start]);
+            }
+        }
     }
 
     /// With a sigmoid the midpoint divides by the sum of the weights: equal points give that point, however

@@ -141,6 +141,10 @@ struct ModelSettings {
     /// Subtract a learned number from the attention's scores, as the authors tried. In a softmax it cancels.
     #[arg(long, help_heading = "Model")]
     attention_offset: bool,
+    /// Factor β of the attention's distances before the first step; it is learned. The authors' program starts
+    /// within ±0.01.
+    #[arg(long, default_value_t = default().sharpness, allow_negative_numbers = true, help_heading = "Model")]
+    sharpness: f64,
     /// Form of the logistic regression.
     #[arg(long, value_enum, default_value_t = Regression::Points, help_heading = "Model")]
     regression: Regression,
@@ -249,6 +253,7 @@ impl Train {
             clip: training.clip,
             precision: model.precision,
             seed: training.seed,
+            sharpness: model.sharpness,
         }
     }
 
