@@ -17,7 +17,8 @@ use crate::table;
 /// In GloVe's format the first line decides how many coordinates there are. Names after it may have spaces.
 ///
 /// # Errors
-/// As [`read_text`].
+/// If the file cannot be read, or is not in the format, or `point` returns an error. The error names the
+/// line.
 pub fn read_any_text(
     path: &Path,
     mut point: impl FnMut(&str, &str) -> std::result::Result<(), String>,
@@ -66,18 +67,18 @@ fn glove_line(line: &str, width: Option<usize>) -> std::result::Result<(&str, &s
     Ok((&line[..start], &line[start + 1..]))
 }
 
-/// Reads word2vec's text format, plain or gzip. `point` is given the name of each point and its coordinates,
-/// as decimal numbers split by single spaces.
+/// Reads the content of a file in word2vec's text format. `point` is given the name of each point and its
+/// coordinates, as decimal numbers split by single spaces. `path` is for the error.
 ///
 /// # Errors
-/// If the file cannot be read, or is not in the format, or `point` returns an error. The error names the
-/// line.
-pub fn read_text(
+/// If the content is not in the format, or `point` returns an error. The error names the line.
+pub fn parse_text(
     path: &Path,
+    content: &[u8],
     mut point: impl FnMut(&str, &str) -> std::result::Result<(), String>,
 ) -> Result<()> {
     let mut announced = None;
-    table::read_lines(path, |_, line| match &mut announced {
+    table::parse_lines(path, content, |_, line| match &mut announced {
         Some(announced) => Word2vec::line(announced, line, &mut point),
         None => {
             announced = Some(Word2vec::new(parse_header(line)?));

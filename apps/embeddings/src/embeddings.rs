@@ -147,23 +147,49 @@ impl Embeddings {
     /// If the file cannot be read, a row is not a name and the coordinates of a point, or a name occurs
     /// twice. If `model` differs from the stored one.
     pub fn read(path: &Path, model: Option<Models>, kappa: Option<Vec<f64>>) -> Result<Self> {
+        let embeddings = Self::read_points(path, model, kappa)?;
+        embeddings.index_of_names(path)?;
+        Ok(embeddings)
+    }
+
+    /// Same as [`read`](Self::read), but a name may occur several times: its first point is kept. Returns the
+    /// number of points that are left out, too.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or a row is not a name and the coordinates of a point. If `model` differs
+    /// from the stored one.
+    pub fn read_first(path: &Path, model: Option<Models>, kappa: Option<Vec<f64>>) -> Result<(Self, usize)> {
+        let Embeddings { names: all, points: rows, geometry } = Self::read_points(path, model, kappa)?;
+        let (mut names, mut index, mut data) = (Names::default(), Index::default(), Vec::new());
+        for (name, row) in all.iter().zip(rows.rows()) {
+            let known = names.len();
+            index.find_or_add(&mut names, name);
+            if names.len() > known {
+                data.extend_from_slice(row);
+            }
+        }
+        let left_out = all.len() - names.len();
+        let points = Tensor::new([names.len(), rows.width()], data);
+        Ok((Embeddings { names, points, geometry }, left_out))
+    }
+
+    /// The points of a file. A name may occur several times.
+    fn read_points(path: &Path, model: Option<Models>, kappa: Option<Vec<f64>>) -> Result<Self> {
         if path.is_dir() {
-            return Self::read(&path.join("embedding.safetensors"), model, kappa);
+            return Self::read_points(&path.join("embedding.safetensors"), model, kappa);
         }
         let format = Format::named_by(path).unwrap_or(Format::Tsv);
         if matches!(format, Format::Safetensors | Format::Npy) && is_packed(path) {
             return Err(AppError::content(path, "this format is not read packed; unpack it first"));
         }
         let geometry = || Geometry::new(model.clone().unwrap_or(Model::Poincare.into()), kappa.clone());
-        let embeddings = match format {
-            Format::Safetensors => Self::read_safetensors(path, model, kappa)?,
-            Format::Tsv => Self::read_tsv(path, geometry()?)?,
-            Format::Text => word2vec::read_text(path, geometry()?)?,
-            Format::Binary => word2vec::read_binary(path, geometry()?)?,
-            Format::Npy => numpy::read(path, geometry()?)?,
-        };
-        embeddings.index_of_names(path)?;
-        Ok(embeddings)
+        match format {
+            Format::Safetensors => Self::read_safetensors(path, model, kappa),
+            Format::Tsv => Self::read_tsv(path, geometry()?),
+            Format::Text => word2vec::read_text(path, geometry()?),
+            Format::Binary => word2vec::read_binary(path, geometry()?),
+            Format::Npy => numpy::read(path, geometry()?),
+        }
     }
 
     /// Writes a file. Returns the number of points that the file's precision takes out of their space:
@@ -186,7 +212,7 @@ impl Embeddings {
         Ok(0)
     }
 
-    pub(crate) fn read_tsv(path: &Path, geometry: Geometry) -> Result<Self> {
+    fn read_tsv(path: &Path, geometry: Geometry) -> Result<Self> {
         let mut points = Collector::new(geometry);
         table::read_quoted(path, |_, record| points.add(&record[0], record.iter().skip(1)))?;
         points.finish(path)
@@ -238,7 +264,10 @@ impl Embeddings {
     fn index_of_names(&self, path: &Path) -> Result<Index> {
         Index::new(&self.names).map_err(|[first, second]| {
             let (name, first, second) = (&self.names[first], first + 1, second + 1);
-            AppError::content(path, format!("{name:?} occurs twice, as points {first} and {second}"))
+            let message = format!(
+                "{name:?} occurs twice, as points {first} and {second}; --keep-first keeps the first"
+            );
+            AppError::content(path, message)
         })
     }
 
@@ -321,7 +350,10 @@ mod tests {
         assert_eq!(error(b"a\t0.1\nb\n", None), ":2: a name without coordinates");
         assert_eq!(error(b"a\t0.1\nb\t0.1\t0.2\n", None), ":2: 2 coordinates; the lines before have 1");
         assert_eq!(error(b"a\t0.1\nb\t\xff\n", None), ":2: invalid UTF-8");
-        assert_eq!(error(b"a\t0.1\na\t0.2\n", None), ": \"a\" occurs twice, as points 1 and 2");
+        assert_eq!(
+            error(b"a\t0.1\na\t0.2\n", None),
+            ": \"a\" occurs twice, as points 1 and 2; --keep-first keeps the first"
+        );
         assert!(error(b"a\t0.1\nb\t1.0\n", None).starts_with(":2: \"b\": not a point of the Poincaré ball"));
         assert!(
             error(b"a\t1\t0\nb\t1\t1\n", Some(Model::Lorentz))

@@ -1,17 +1,18 @@
 //! Graphs in GraphML: Brandes, Eiglsperger, Lerner & Pich 2013, "Graph Markup Language (GraphML)".
 //!
-//! Read are nodes, edges, their directions, weights and labels. Ports, hyperedges and nested graphs are not.
+//! Read are nodes, edges, their directions, weights and labels, also those that yEd writes (`y:NodeLabel`).
+//! Ports, hyperedges and nested graphs are not.
 
 use std::path::Path;
 
 use cotangent_apps_common::error::{AppError, Result};
-use cotangent_apps_common::table;
+use cotangent_apps_common::table::{self, TableOptions, normalise};
 use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
 
-use crate::edges::parse_weight;
-use crate::graph::{Builder, Graph};
+use crate::edges::{EdgeOptions, NodeNames, ReadGraph, parse_weight};
+use crate::graph::Builder;
 use crate::names::{Index, Names};
 
 /// A message about the element that is read.
@@ -23,18 +24,28 @@ pub(crate) fn is_graphml(path: &Path) -> bool {
     name.strip_suffix(".gz").unwrap_or(&name).ends_with(".graphml")
 }
 
-/// Reads a graph. Nodes are named by their `label`, or else by their `name`, or else by their `id`. An
-/// undirected edge becomes two pairs, one for each direction.
+/// Reads a graph. Nodes are named by their `label`, or else by their `y:NodeLabel`, or else by their `name`, or
+/// else by their `id`; with [`NodeNames::Id`] by their `id`. An undirected edge becomes two pairs, one for each
+/// direction.
 ///
 /// # Errors
 /// If the file cannot be read, is not XML or not GraphML, or an edge has an end that is no node. If two nodes
-/// have the same name. If it has nested graphs or hyperedges.
-pub(crate) fn read(path: &Path) -> Result<Graph> {
+/// have the same name. If it has nested graphs or hyperedges, or options are about tables.
+pub(crate) fn read(path: &Path, options: &EdgeOptions) -> Result<ReadGraph> {
+    if options.table != TableOptions::default() {
+        let message = "this is GraphML: --separator, --header and --columns are for tables";
+        return Err(AppError::content(path, message));
+    }
     let content = table::content(path)?;
     let wrong = |position: u64, message| AppError::line(path, table::line_at(&content, position), message);
     let text = std::str::from_utf8(&content);
     let text = text.map_err(|error| wrong(error.valid_up_to() as u64, "invalid UTF-8".to_owned()))?;
-    let mut document = Document::default();
+    let weight = options.weight.as_deref().unwrap_or("weight");
+    let mut document = Document {
+        weight: (!options.no_weights()).then(|| normalise(weight)),
+        node_names: options.node_names,
+        ..Document::default()
+    };
     let mut reader = Reader::from_str(text);
     reader.config_mut().expand_empty_elements = true;
     loop {
@@ -50,6 +61,9 @@ pub(crate) fn read(path: &Path) -> Result<Graph> {
         let end = text.trim_end().len().saturating_sub(1);
         return Err(wrong(end as u64, message.to_owned()));
     }
+    if document.keys.weight.is_none() && options.weight.is_some() && document.weight.is_some() {
+        return Err(AppError::usage(format!("--weight {weight}: no edge of {} has one", path.display())));
+    }
     document.finish().map_err(|(position, message)| wrong(position, message))
 }
 
@@ -61,6 +75,9 @@ struct Document {
     /// Whether edges are directed unless they say otherwise; `None` before the graph.
     directed: Option<bool>,
     keys: Keys,
+    /// The name of the attribute that is the weight, if any, and what names the nodes.
+    weight: Option<String>,
+    node_names: NodeNames,
     /// Identifiers of nodes, also of those that only edges have named so far.
     ids: Names,
     index: Index,
@@ -95,7 +112,24 @@ enum Element {
 struct Node {
     /// Where its element begins, if there is one.
     position: Option<u64>,
-    label: Option<String>,
+    /// Its label, and how good a name that is: the smallest number counts.
+    label: Option<(u8, String)>,
+}
+
+/// Where a label comes from, the best first.
+mod rank {
+    pub(super) const LABEL: u8 = 0;
+    pub(super) const NODE_LABEL: u8 = 1;
+    pub(super) const NAME: u8 = 2;
+}
+
+impl Node {
+    /// Takes a label, if it is not blank and better than the one before.
+    fn label(&mut self, rank: u8, text: &str) {
+        if !text.is_empty() && self.label.as_ref().is_none_or(|(known, _)| rank < *known) {
+            self.label = Some((rank, text.to_owned()));
+        }
+    }
 }
 
 struct Edge {
@@ -191,7 +225,7 @@ impl Document {
                 self.data = required(element, "key")?;
                 self.text.clear();
             }
-            "default" => self.text.clear(),
+            "default" | "NodeLabel" => self.text.clear(),
             _ => {}
         }
         Ok(())
@@ -201,14 +235,14 @@ impl Document {
         let id = required(element, "id")?;
         let domain = attribute(element, "for")?;
         let is_for = |wanted: &str| domain.as_deref().is_none_or(|domain| [wanted, "all"].contains(&domain));
-        match attribute(element, "attr.name")?.unwrap_or_default().to_lowercase().as_str() {
-            "weight" if is_for("edge") => {
-                self.keys.weight = Some(id);
-                self.element = Element::WeightKey;
-            }
-            "label" if is_for("node") => self.keys.label = Some(id),
-            "name" if is_for("node") => self.keys.name = Some(id),
-            _ => {}
+        let name = normalise(&attribute(element, "attr.name")?.unwrap_or_default());
+        if self.weight.as_ref() == Some(&name) && is_for("edge") {
+            self.keys.weight = Some(id);
+            self.element = Element::WeightKey;
+        } else if name == "label" && is_for("node") {
+            self.keys.label = Some(id);
+        } else if name == "name" && is_for("node") {
+            self.keys.name = Some(id);
         }
         Ok(())
     }
@@ -222,13 +256,15 @@ impl Document {
                     edge.weight = Some(parse_weight(&self.text)?);
                 }
             }
-            ("data", Element::Node(node)) if !self.text.is_empty() => {
+            ("data", Element::Node(node)) => {
                 let (label, name) = (is(&self.keys.label), is(&self.keys.name));
                 let node = &mut self.nodes[*node as usize];
-                // If a node has both, the label counts.
-                if label || name && node.label.is_none() {
-                    node.label = Some(self.text.clone());
+                if label || name {
+                    node.label(if label { rank::LABEL } else { rank::NAME }, &self.text);
                 }
+            }
+            ("NodeLabel", Element::Node(node)) => {
+                self.nodes[*node as usize].label(rank::NODE_LABEL, self.text.trim());
             }
             ("default", Element::WeightKey) => self.keys.default_weight = Some(parse_weight(&self.text)?),
             ("node" | "edge" | "key", _) => self.element = Element::Other,
@@ -245,16 +281,20 @@ impl Document {
     }
 
     /// The graph, or where something is wrong and what.
-    fn finish(self) -> std::result::Result<Graph, (u64, String)> {
-        let Document { ids, nodes, edges, .. } = self;
+    fn finish(self) -> std::result::Result<ReadGraph, (u64, String)> {
+        let Document { ids, nodes, edges, node_names, weight, .. } = self;
+        let labelled = match node_names {
+            NodeNames::Label => nodes.iter().filter(|node| node.label.is_some()).count(),
+            NodeNames::Id => 0,
+        };
         for edge in &edges {
             if let Some(&end) = edge.ends.iter().find(|&&end| nodes[end as usize].position.is_none()) {
                 return Err((edge.position, format!("no node {:?}", &ids[end as usize])));
             }
         }
-        let name = |(node, id): (Node, &str)| match node {
-            Node { label: Some(label), .. } => String::from(label.trim()),
-            Node { label: None, .. } => String::from(id.trim()),
+        let name = |(node, id): (Node, &str)| match node.label {
+            Some((_, label)) if node_names == NodeNames::Label => String::from(label.trim()),
+            _ => String::from(id.trim()),
         };
         let positions: Vec<u64> = nodes.iter().map(|node| node.position.unwrap_or_default()).collect();
         let names: Names = nodes.into_iter().zip(ids.iter()).map(name).collect();
@@ -263,10 +303,9 @@ impl Document {
         }
         Index::new(&names).map_err(|[first, second]| {
             let (a, b, name) = (&ids[first], &ids[second], &names[first]);
-            (
-                positions[first].max(positions[second]),
-                format!("nodes {a:?} and {b:?} have one name, {name:?}"),
-            )
+            let message =
+                format!("nodes {a:?} and {b:?} have one name, {name:?}; --node-names id takes the ids");
+            (positions[first].max(positions[second]), message)
         })?;
         let mut builder = Builder::default();
         for Edge { ends, directed, weight, .. } in edges {
@@ -276,19 +315,31 @@ impl Document {
                 builder.add(v, u, weight);
             }
         }
-        Ok(builder.finish())
+        let graph = builder.finish();
+        let mut read_as = match names.len() - labelled {
+            0 => "read as GraphML, nodes named by their labels".to_owned(),
+            unlabelled if labelled > 0 => {
+                format!("read as GraphML, nodes named by their labels, {unlabelled} by their ids")
+            }
+            _ => "read as GraphML, nodes named by their ids".to_owned(),
+        };
+        if let Some(weight) = weight.filter(|_| !graph.weights.is_empty()) {
+            read_as += &format!(", weights from '{weight}'");
+        }
+        Ok(ReadGraph { graph, read_as })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::graph::Graph;
 
     fn read_text(text: &str) -> Result<Graph> {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("g.graphml");
         std::fs::write(&path, text).unwrap();
-        crate::edges::read(&path)
+        Ok(crate::edges::read(&path, &EdgeOptions::default())?.graph)
     }
 
     /// A document with these keys, this value of `edgedefault` and this graph, which begins in line 3.
@@ -334,6 +385,71 @@ mod tests {
         assert_eq!((read.pairs, read.weights), (vec![(0, 1), (1, 2)], vec![1.5, 2.0]));
     }
 
+    /// As yEd writes them. Its nodes are called n0, n1, ..
+    #[test]
+    fn labels_of_yed_are_read() {
+        let keys = "<key for=\"node\" id=\"d5\" attr.name=\"description\"/>\
+            <key for=\"node\" id=\"d6\" yfiles.type=\"nodegraphics\"/>";
+        let node = |id: &str, label: &str| {
+            format!(
+                "<node id=\"{id}\"><data key=\"d5\">text</data><data key=\"d6\"><y:ShapeNode>\
+                 <y:Geometry height=\"30.0\"/><y:NodeLabel visible=\"true\">{label}\n<y:LabelModel>\n\
+                 <y:SmartNodeLabelModel/></y:LabelModel></y:NodeLabel><y:Shape/></y:ShapeNode></data></node>\n"
+            )
+        };
+        let edges = "<edge id=\"e0\" source=\"n0\" target=\"n1\"><data key=\"d9\"><y:PolyLineEdge>\
+            <y:EdgeLabel>is a</y:EdgeLabel></y:PolyLineEdge></data></edge><edge source=\"n1\" target=\"n2\"/>";
+        let text = |last: &str| {
+            let nodes = node("n0", "dog &amp; cat") + &node("n1", "animal") + &node("n2", last);
+            document(keys, "directed", &(nodes + edges))
+        };
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("g.graphml");
+        let read = |text: &str, options: &EdgeOptions| {
+            std::fs::write(&path, text).unwrap();
+            crate::edges::read(&path, options)
+        };
+        let default = EdgeOptions::default();
+        let labelled = read(&text("thing"), &default).unwrap();
+        assert_eq!(labelled.graph.names, ["dog & cat", "animal", "thing"]);
+        assert_eq!(labelled.read_as, "read as GraphML, nodes named by their labels");
+        let partly = read(&text(""), &default).unwrap();
+        assert_eq!(partly.graph.names, ["dog & cat", "animal", "n2"]);
+        assert_eq!(partly.read_as, "read as GraphML, nodes named by their labels, 1 by their ids");
+        // Equal labels are refused, and the message says what helps.
+        let equal = text("animal");
+        let message = read(&equal, &default).unwrap_err().to_string();
+        assert!(message.ends_with("have one name, \"animal\"; --node-names id takes the ids"), "{message}");
+        let by_id = read(&equal, &EdgeOptions { node_names: NodeNames::Id, ..default.clone() }).unwrap();
+        assert_eq!(by_id.graph.names, ["n0", "n1", "n2"]);
+        assert_eq!(by_id.read_as, "read as GraphML, nodes named by their ids");
+        let table = TableOptions { columns: vec!["1".to_owned(), "2".to_owned()], ..TableOptions::default() };
+        let message = read(&equal, &EdgeOptions { table, ..default }).unwrap_err().to_string();
+        assert!(message.ends_with("--separator, --header and --columns are for tables"), "{message}");
+    }
+
+    /// The option names another attribute, or none.
+    #[test]
+    fn weights_are_those_that_the_option_names() {
+        let keys = "<key id=\"w\" for=\"edge\" attr.name=\"weight\"/><key id=\"s\" for=\"edge\" attr.name=\"Strength\"/>";
+        let edge = "<edge source=\"a\" target=\"b\"><data key=\"w\">2</data><data key=\"s\">3</data></edge>";
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("g.graphml");
+        std::fs::write(&path, document(keys, "directed", &format!("{ABC}{edge}"))).unwrap();
+        let read = |weight: Option<&str>| {
+            let options = EdgeOptions { weight: weight.map(str::to_owned), ..EdgeOptions::default() };
+            crate::edges::read(&path, &options).map(|read| (read.graph.weights, read.read_as))
+        };
+        let sentence = "read as GraphML, nodes named by their ids";
+        assert_eq!(read(None).unwrap(), (vec![2.0], format!("{sentence}, weights from 'weight'")));
+        assert_eq!(
+            read(Some("strength")).unwrap(),
+            (vec![3.0], format!("{sentence}, weights from 'strength'"))
+        );
+        assert_eq!(read(Some("none")).unwrap(), (vec![], sentence.to_owned()));
+        assert!(read(Some("year")).unwrap_err().to_string().starts_with("--weight year: no edge of"));
+    }
+
     #[test]
     fn prefixes_and_byte_order_marks_do_not_matter() {
         let plain = document("", "directed", &format!("{ABC}<edge source=\"a\" target=\"b\"/>"));
@@ -369,7 +485,7 @@ mod tests {
         let named = "<node id=\"a\"><data key=\"n\">b</data></node>\n<node id=\"b\"/>";
         assert_eq!(
             error(&document(keys, "directed", named)),
-            ":4: nodes \"a\" and \"b\" have one name, \"b\""
+            ":4: nodes \"a\" and \"b\" have one name, \"b\"; --node-names id takes the ids"
         );
         let weight = "<edge source=\"a\" target=\"b\"><data key=\"w\">\n-1</data></edge>";
         let weight = error(&document(keys, "directed", &format!("{ABC}{weight}")));

@@ -15,6 +15,7 @@ use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::geometry::Geometry;
 use rand::seq::SliceRandom;
 
+use crate::edges::OWN_HEADERS;
 use crate::graph::{Graph, Neighbours};
 use crate::reconstruction::{self, Sample, Score};
 
@@ -144,7 +145,7 @@ impl<'a> Split<'a> {
     fn write_pairs(&self, path: &Path, held: &[usize]) -> Result<()> {
         let Graph { names, pairs, weights, .. } = self.whole;
         atomic::write(path, |w| {
-            writeln!(w, "id1\tid2{}", if weights.is_empty() { "" } else { "\tweight" })?;
+            writeln!(w, "{}", OWN_HEADERS[usize::from(!weights.is_empty())])?;
             for &i in held {
                 let (u, v) = pairs[i];
                 write!(w, "{}\t{}", &names[u as usize], &names[v as usize])?;

@@ -69,6 +69,8 @@ pub struct Files {
     pub embedding: String,
     /// The source of the new edges, for the record.
     pub edges: String,
+    /// How they were read, for the record.
+    pub read_as: String,
     /// The source of the known edges, for the record.
     pub known: Option<String>,
 }
@@ -82,6 +84,8 @@ pub struct Metrics {
     pub embedding: String,
     /// The source of the new edges.
     pub edges: String,
+    /// How they were read.
+    pub read_as: String,
     /// The source of the known edges, if they were given.
     pub known_edges: Option<String>,
     /// Number of nodes that the embedding has.
@@ -146,6 +150,7 @@ fn run<T: Float>(embeddings: &Embeddings, new: &NewNodes, config: &Config, files
         config: config.clone(),
         embedding: files.embedding.clone(),
         edges: files.edges.clone(),
+        read_as: files.read_as.clone(),
         known_edges: files.known.clone(),
         known: new.known,
         placed: new.count(),

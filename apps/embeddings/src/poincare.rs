@@ -201,6 +201,8 @@ pub struct RunOptions {
     pub checkpoint_every: u64,
     /// The source of the edges, for the record.
     pub source: String,
+    /// How their file was read, for the record; `None` if there is none.
+    pub read_as: Option<String>,
     /// Number of nodes that the evaluation takes: see [`Sample`].
     pub evaluate_nodes: Option<usize>,
     /// Epochs between evaluations; `None` evaluates at the end only.
@@ -219,6 +221,9 @@ pub struct Metrics {
     pub geometry: Geometry,
     /// The source of the edges.
     pub edges: String,
+    /// How their file was read; `None` for the edges that are built in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_as: Option<String>,
     /// Number of nodes of the graph.
     pub nodes: usize,
     /// Number of pairs of the graph, without those held out.
@@ -427,6 +432,7 @@ fn finish<T: Float>(
         config: config.clone(),
         geometry,
         edges: options.source.clone(),
+        read_as: options.read_as.clone(),
         nodes: graph.names.len(),
         pairs: graph.pairs.len(),
         self_loops: graph.self_loops,

@@ -19,6 +19,7 @@ use rand::seq::SliceRandom;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::edges::ReadGraph;
 use crate::embeddings::Embeddings;
 use crate::graph::Graph;
 
@@ -164,6 +165,9 @@ pub struct Metrics {
     pub config: Config,
     /// The file of the embedding.
     pub embedding: PathBuf,
+    /// How the edge list was read.
+    #[serde(default)]
+    pub read_as: String,
     /// Its dimension.
     pub dim: usize,
     /// Its curvature.
@@ -358,7 +362,7 @@ pub fn run(
     embedding: &Path,
     embeddings: &Embeddings,
     edges: &Path,
-    graph: &Graph,
+    ReadGraph { graph, read_as }: &ReadGraph,
     config: &Config,
     out: &Path,
     device: &Device,
@@ -428,6 +432,7 @@ pub fn run(
     let metrics = Metrics {
         config: config.clone(),
         embedding: embedding.into(),
+        read_as: read_as.clone(),
         dim,
         kappa,
         nodes: graph.names.len(),

@@ -14,16 +14,23 @@ use cotangent_apps_common::{table, word_vectors};
 use crate::embeddings::{Collector, Embeddings};
 use crate::names::{Index, Names};
 
-/// Reads the text format. A file whose first line has tabs is read as a TSV without that line of numbers.
+/// Reads the text format. A file whose first line that is not blank has tabs is read as a TSV without that
+/// line of numbers. The file is opened once, so it may be a pipe.
 ///
 /// # Errors
 /// If the file cannot be read, or is not in the format. The error names the line.
 pub(crate) fn read_text(path: &Path, geometry: Geometry) -> Result<Embeddings> {
-    if table::has_tabs(path)? {
-        return Embeddings::read_tsv(path, geometry);
-    }
     let mut points = Collector::new(geometry);
-    word_vectors::read_text(path, |name, coordinates| points.add(name, coordinates.split(' ')))?;
+    let content = table::content(path)?;
+    let mut lines = content.split(|&byte| byte == b'\n');
+    let first = lines.find(|line| !line.trim_ascii().is_empty()).unwrap_or_default();
+    if first.contains(&b'\t') {
+        table::parse_quoted(path, &content, |_, record| points.add(&record[0], record.iter().skip(1)))?;
+    } else {
+        word_vectors::parse_text(path, &content, |name, coordinates| {
+            points.add(name, coordinates.split(' '))
+        })?;
+    }
     points.finish(path)
 }
 
@@ -39,7 +46,13 @@ pub(crate) fn read_binary(path: &Path, geometry: Geometry) -> Result<Embeddings>
     points.finish(path)
 }
 
-/// Names as these formats can hold them: every white space becomes `_`.
+/// Whether these formats have no such character in names: white space of ASCII. Other spaces, such as the
+/// no-break space, are characters of a name.
+fn separates(c: char) -> bool {
+    c.is_ascii_whitespace() || c == '\u{b}'
+}
+
+/// Names as these formats can hold them: every white space of ASCII becomes `_`.
 ///
 /// # Errors
 /// If two names are the same then, or a name is empty.
@@ -47,10 +60,10 @@ fn without_spaces<'a>(path: &Path, names: &'a Names) -> Result<Cow<'a, Names>> {
     if names.iter().any(str::is_empty) {
         return Err(AppError::content(path, "an empty name cannot be written in this format"));
     }
-    if !names.iter().any(|name| name.contains(char::is_whitespace)) {
+    if !names.iter().any(|name| name.contains(separates)) {
         return Ok(Cow::Borrowed(names));
     }
-    let written: Names = names.iter().map(|name| name.replace(char::is_whitespace, "_")).collect();
+    let written: Names = names.iter().map(|name| name.replace(separates, "_")).collect();
     match Index::new(&written) {
         Ok(_) => Ok(Cow::Owned(written)),
         Err([first, second]) => Err(AppError::content(
@@ -215,7 +228,10 @@ mod tests {
         assert_eq!(error("e.txt", b"1 1\na\n"), ":2: 0 numbers after the name; the first line announces 1");
         assert_eq!(error("e.txt", b"1 1\na x\n"), ":2: \"x\" is not a number");
         assert!(error("e.txt", b"1 1\na 1.5\n").starts_with(":2: \"a\": not a point of the Poincar"));
-        assert_eq!(error("e.txt", b"2 1\na 0.1\na 0.2\n"), ": \"a\" occurs twice, as points 1 and 2");
+        assert_eq!(
+            error("e.txt", b"2 1\na 0.1\na 0.2\n"),
+            ": \"a\" occurs twice, as points 1 and 2; --keep-first keeps the first"
+        );
         let half = 0.5_f32.to_le_bytes();
         let binary = |parts: &[&[u8]]| error("e.bin", &parts.concat());
         assert_eq!(binary(&[b"2 1\na ", &half, b"\n"]), ": point 2 of 2: the file ends before it");

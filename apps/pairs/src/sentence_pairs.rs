@@ -6,7 +6,7 @@ use std::path::Path;
 use cotangent::engine::rng::{self, Rng};
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::memory;
-use cotangent_apps_common::table;
+use cotangent_apps_common::table::{self, Separator, Table, TableOptions, Wanted};
 use rand::RngExt;
 use rand::seq::SliceRandom;
 
@@ -29,6 +29,8 @@ pub struct Pair {
 pub struct SentencePairs {
     /// The name of the data, for the record.
     pub name: String,
+    /// A sentence that says how a file of the user was read; `None` for PREFIX and SNLI.
+    pub read_as: Option<String>,
     /// The words, by number. The first one, [`UNKNOWN`], stands for all other words.
     pub words: Vec<String>,
     /// The names of the classes. If there are two, the second is the positive one.
@@ -100,6 +102,7 @@ impl Prefix {
         let names = (1..=vocabulary).map(|w| format!("w{w}"));
         Ok(SentencePairs {
             name: format!("PREFIX-{noise}%"),
+            read_as: None,
             words: std::iter::once("<unknown>".to_owned()).chain(names).collect(),
             classes: vec!["random".to_owned(), "prefix".to_owned()],
             train: part(0),
@@ -157,11 +160,15 @@ pub fn snli(directory: &Path, validation: &str) -> Result<SentencePairs> {
     const POSITIVE: &str = "entailment";
     const LABELS: [&str; 4] = [POSITIVE, "neutral", "contradiction", "not_entailment"];
     let part = |name: &str| {
-        read(&table::plain_or_packed(directory, &format!("{name}.tsv")), |label| {
-            match LABELS.contains(&label) {
-                true => Ok(()),
-                false => Err(format!("unknown label {label:?}")),
-            }
+        let table = Table::open(
+            &table::plain_or_packed(directory, &format!("{name}.tsv")),
+            &SNLI,
+            &TableOptions::default(),
+            &[],
+        )?;
+        read(table, |label| match LABELS.contains(&label) {
+            true => Ok(()),
+            false => Err(format!("unknown label {label:?}")),
         })
     };
     let [train, validation, test] = [part("train")?, part(validation)?, part("test")?];
@@ -171,15 +178,19 @@ pub fn snli(directory: &Path, validation: &str) -> Result<SentencePairs> {
 }
 
 /// Reads labelled pairs from a file, TSV or CSV, plain or gzip. The columns are label, first sentence
-/// and second sentence. Words are separated by white space. The classes are the labels in alphabetical
-/// order. A tenth of the lines, drawn by seed, is for validation, and another tenth for testing.
+/// and second sentence, unless a header or the options name others. Words are separated by white space. The
+/// classes are the labels in alphabetical order. A tenth of the lines, drawn by seed, is for validation, and
+/// another tenth for testing.
 ///
 /// # Errors
-/// If the file cannot be read, a line does not have three columns or has an empty one, there are fewer
-/// than two classes or more than a thousand, or fewer than ten lines.
-pub fn read_file(path: &Path, seed: u64) -> Result<SentencePairs> {
+/// If the file cannot be read, or may be read in several ways and the options do not say which. If a line does
+/// not have three columns or has an empty one, there are fewer than two classes or more than a thousand, or
+/// fewer than ten lines.
+pub fn read_file(path: &Path, options: &TableOptions, seed: u64) -> Result<SentencePairs> {
     let mut classes = BTreeSet::new();
-    let mut texts = read(path, |label| {
+    let table = Table::open(path, &PAIRS, options, &[])?;
+    let read_as = table.describe(None, &[]);
+    let mut texts = read(table, |label| {
         if label.is_empty() {
             return Err("an empty label".to_owned());
         }
@@ -206,28 +217,42 @@ pub fn read_file(path: &Path, seed: u64) -> Result<SentencePairs> {
     let validation = texts.split_off(texts.len() - tenth);
     let at: HashMap<String, u32> = classes.iter().cloned().zip(0..).collect();
     let name = path.display().to_string();
-    Ok(numbered(name, [texts, validation, test], classes, |label| at[label]))
+    let numbered = numbered(name, [texts, validation, test], classes, |label| at[label]);
+    Ok(SentencePairs { read_as: Some(read_as), ..numbered })
 }
 
-/// Reads the lines of a file: a label, which must pass `check`, and two sentences. A first line whose label
-/// is `label` or `gold_label` is the header, and is skipped.
-fn read(path: &Path, mut check: impl FnMut(&str) -> std::result::Result<(), String>) -> Result<Vec<Text>> {
-    let mut texts = Vec::new();
-    table::read(path, |number, record| {
-        let columns: Vec<&str> = record.iter().collect();
-        let [label, first, second] = columns[..] else {
-            return Err(format!(
-                "{} columns; three are needed: label, first sentence, second sentence",
-                record.len()
-            ));
-        };
-        let label = label.trim();
-        if number == 0 && ["label", "gold_label"].contains(&label.to_lowercase().as_str()) {
-            return Ok(());
-        }
+/// What is read of a table of labelled pairs.
+const PAIRS: Wanted = Wanted {
+    needed: "three columns are needed: label, first sentence, second sentence",
+    count: 3,
+    keys: 1,
+    names: &[
+        &["label", "sentence1", "sentence2"],
+        &["goldlabel", "sentence1", "sentence2"],
+        &["label", "premise", "hypothesis"],
+        &["label", "text1", "text2"],
+    ],
+    numbers: &[],
+    limit: 3,
+    separators: &[Separator::Tab, Separator::Comma, Separator::Semicolon],
+    quotes: true,
+    strict: true,
+    written: &[],
+};
+
+/// The layout of SNLI's files: tabs, and no quotes around fields. Labels are known, so a header that is taken
+/// for data is an error.
+const SNLI: Wanted = Wanted { separators: &[Separator::Tab], quotes: false, strict: false, ..PAIRS };
+
+/// Reads the rows of a table: a label, which must pass `check`, and two sentences.
+fn read(table: Table, mut check: impl FnMut(&str) -> std::result::Result<(), String>) -> Result<Vec<Text>> {
+    let (mut texts, path) = (Vec::new(), table.path().to_owned());
+    let &[label, first, second] = table.columns() else { unreachable!("three columns are wanted") };
+    table.rows(|row| {
+        let label = row.field(label);
         check(label)?;
-        let [first, second] =
-            [first, second].map(|s| s.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
+        let words = |i| row.field(i).split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let [first, second] = [first, second].map(words);
         if first.is_empty() || second.is_empty() {
             return Err("a sentence without words".to_owned());
         }
@@ -235,7 +260,7 @@ fn read(path: &Path, mut check: impl FnMut(&str) -> std::result::Result<(), Stri
         Ok(())
     })?;
     if texts.is_empty() {
-        return Err(AppError::content(path, "no pairs"));
+        return Err(AppError::content(&path, "no pairs"));
     }
     Ok(texts)
 }
@@ -265,7 +290,7 @@ fn numbered(
         texts.into_iter().map(pair).collect()
     };
     let [train, validation, test] = [pairs(train), pairs(validation), pairs(test)];
-    SentencePairs { name, words, classes, train, validation, test }
+    SentencePairs { name, read_as: None, words, classes, train, validation, test }
 }
 
 impl SentencePairs {
@@ -348,26 +373,26 @@ mod tests {
         let path = dir.path().join("p.tsv");
         let read = |text: &str| {
             std::fs::write(&path, text).unwrap();
-            read_file(&path, 1)
+            read_file(&path, &TableOptions::default(), 1)
         };
         let error =
             |text: &str| read(text).unwrap_err().to_string().rsplit_once("p.tsv").unwrap().1.to_owned();
         assert_eq!(
             error("a\tx\ty\nb\tx\n"),
-            ":2: 2 columns; three are needed: label, first sentence, second sentence"
+            ":2: three columns are needed: label, first sentence, second sentence; this line has 2"
         );
         assert_eq!(error("a\tx\t \n"), ":1: a sentence without words");
         assert_eq!(
             error("a,x,y\n\nb,\"x,y\n"),
             ":3: a quoted column does not end on this line; is a quote not closed?"
         );
-        assert_eq!(error("a\tx\ty\n\tx\ty\n"), ":2: an empty label");
+        assert_eq!(error("a\tx\ty\na\tx\ty\n\tx\ty\n"), ":3: an empty label");
         assert_eq!(error(""), ": no pairs");
         assert_eq!(error("a\tx\ty\n"), ": 1 classes, 1 pairs: at least 2 and 10 are needed");
-        let many: String = (0..500_000).map(|i| format!("n{i}\tx\ty\n")).collect();
+        let many: String = (1..500_000).map(|i| format!("n{i}\tx\ty\n")).collect();
         assert_eq!(
-            error(&many),
-            ":1001: label \"n1000\" would be class 1001; at most 1000 classes are possible"
+            error(&format!("n0\tx\ty\nn0\tx\ty\n{many}")),
+            ":1002: label \"n1000\" would be class 1001; at most 1000 classes are possible"
         );
         let lines: String = (0..20).map(|i| format!("{}\tx{i} y\tz\n", ["no", "yes"][i % 2])).collect();
         let data = read(&lines).unwrap();
@@ -375,6 +400,46 @@ mod tests {
         assert_eq!([data.train.len(), data.validation.len(), data.test.len()], [16, 2, 2]);
         assert!(data.train.iter().all(|pair| !pair.first.contains(&UNKNOWN)));
         assert!(data.test.iter().all(|pair| pair.first[0] == UNKNOWN && pair.first[1] != UNKNOWN));
+    }
+
+    /// The header of a table of pairs was a class of one pair if its name was not known. Quotes count with
+    /// tabs too.
+    #[test]
+    fn the_layout_of_a_file_is_said_or_asked_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("p.tsv");
+        let lines: String =
+            (0..20).map(|i| format!("{i}\t\"x{i} y\"\tz\t{}\n", ["no", "yes"][i % 2])).collect();
+        let read = |header: &str, options: &TableOptions| {
+            std::fs::write(&path, format!("{header}{lines}")).unwrap();
+            read_file(&path, options, 1).map_err(|error| error.to_string())
+        };
+        let default = TableOptions::default();
+        let data = read("id\tsentence1\tsentence2\tgold_label\n", &default).unwrap();
+        assert_eq!(data.classes, ["no", "yes"]);
+        assert_eq!(
+            data.read_as.as_deref(),
+            Some("read as tab-separated, header gold_label/sentence1/sentence2; ignored: id")
+        );
+        assert!(data.words.contains(&"y".to_owned()), "{:?}", data.words);
+        let columns = |names: &str| TableOptions {
+            columns: names.split(',').map(str::to_owned).collect(),
+            ..TableOptions::default()
+        };
+        assert_eq!(read("", &columns("4,2,3")).unwrap().train, data.train);
+        assert_eq!(read("a\tb\tc\td\n", &columns("d,b,c")).unwrap().train, data.train);
+        let error = read("a\tb\tc\td\n", &columns("4,2,3")).unwrap_err();
+        assert!(
+            error.ends_with(
+                ":1: \"d\" may be a header or data, for it does not occur again: --header yes|no says which"
+            ),
+            "{error}"
+        );
+        let error = read("", &default).unwrap_err();
+        assert!(
+            error.ends_with(":1: 4 columns and no header that is known: --columns names those to read"),
+            "{error}"
+        );
     }
 
     /// There are two classes. Words that no training pair has are unknown. Packed files are read like

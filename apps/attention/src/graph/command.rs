@@ -138,6 +138,7 @@ fn run_with(cli: &Cli, scores: &Scores) -> Result<()> {
     let configs: Vec<Config> = names.iter().map(|name| cli.config(scores, name)).collect::<Result<_>>()?;
     let threads = cli.threads.start()?;
     let graph = LabelledGraph::read(&cli.path)?;
+    graph.read_as.iter().for_each(|sentence| say!("{sentence}"));
     say!(
         "{}: {} nodes, {} edges (in both directions, with self-loops), {} features, {} classes; \
          {} nodes for training, {} for validation, {} for testing",

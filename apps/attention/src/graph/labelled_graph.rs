@@ -6,13 +6,17 @@ use std::sync::Arc;
 
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
-use cotangent_apps_common::table::{plain_or_packed, read, read_lines};
+use cotangent_apps_common::table::{
+    EDGE_ENDS, Row, Separator, Table, TableOptions, Wanted, plain_or_packed, read_lines,
+};
 
 /// A graph with features, classes and a split.
 #[derive(Clone, Debug)]
 pub struct LabelledGraph {
     /// The name of the graph's directory.
     pub name: String,
+    /// How its tables were read: a sentence for each, with the name of its file.
+    pub read_as: Vec<String>,
     /// The edges, `[nodes, nodes]`: each in both directions, and one from each node to itself.
     pub edges: Arc<Sparsity>,
     /// The positions of the nonzero features, `[nodes, features]`.
@@ -95,15 +99,15 @@ impl LabelledGraph {
             let message = format!("class {} for {nodes} nodes: classes are numbered from 0", class_count - 1);
             return Err(AppError::content(&labels, message));
         }
-        let node = |text: Option<&str>| {
-            let text = text.ok_or("two columns are needed, separated by tabs or commas")?.trim();
+        let node = |text: &str| {
             let node: usize = text.parse().map_err(|_| format!("node {text:?} is not a number"))?;
             if node < nodes { Ok(node as u32) } else { Err(format!("node {node}: there are {nodes} nodes")) }
         };
 
         let mut pairs: Vec<(u32, u32)> = (0..nodes as u32).map(|i| (i, i)).collect();
-        read(&plain_or_packed(directory, "edges.tsv"), |_, record| {
-            let (u, v) = (node(record.get(0))?, node(record.get(1))?);
+        let mut read_as = Vec::new();
+        read_table(&plain_or_packed(directory, "edges.tsv"), &EDGES, &mut read_as, |row, [u, v]| {
+            let (u, v) = (node(row.field(u))?, node(row.field(v))?);
             pairs.extend([(u, v), (v, u)]);
             Ok(())
         })?;
@@ -113,10 +117,9 @@ impl LabelledGraph {
         let split = plain_or_packed(directory, "split.tsv");
         let mut parts: [Vec<u32>; 3] = Default::default();
         let mut seen = vec![false; nodes];
-        read(&split, |_, record| {
-            let i = node(record.get(0))?;
-            let part = record.get(1).ok_or("two columns are needed: node, and train, val or test")?.trim();
-            let part = ["train", "val", "test"].iter().position(|name| *name == part);
+        read_table(&split, &SPLIT, &mut read_as, |row, [i, part]| {
+            let i = node(row.field(i))?;
+            let part = ["train", "val", "test"].iter().position(|name| *name == row.field(part));
             let part = part.ok_or_else(|| "the second column must be train, val or test".to_owned())?;
             if classes[i as usize].is_none() {
                 return Err(format!("node {i} has no class"));
@@ -136,8 +139,56 @@ impl LabelledGraph {
 
         let (features, amounts) = read_features(directory, nodes)?;
         let edges = Arc::new(Sparsity::new(nodes, nodes, &pairs));
-        Ok(LabelledGraph { name, edges, features, amounts, classes, class_count, train, validation, test })
+        Ok(LabelledGraph {
+            name,
+            read_as,
+            edges,
+            features,
+            amounts,
+            classes,
+            class_count,
+            train,
+            validation,
+            test,
+        })
     }
+}
+
+/// What is read of `edges.tsv`.
+const EDGES: Wanted = Wanted {
+    needed: "two columns are needed, separated by tabs, commas, semicolons or spaces",
+    count: 2,
+    keys: 2,
+    names: EDGE_ENDS,
+    numbers: &[],
+    limit: usize::MAX,
+    separators: &[Separator::Tab, Separator::Comma, Separator::Semicolon, Separator::Space],
+    quotes: true,
+    // Nodes are numbers: a header that is taken for data is an error.
+    strict: false,
+    written: &[],
+};
+
+/// What is read of `split.tsv`.
+const SPLIT: Wanted = Wanted {
+    needed: "two columns are needed: node, and train, val or test",
+    keys: 1,
+    names: &[&["node", "split"], &["node", "part"], &["id", "split"]],
+    ..EDGES
+};
+
+/// Calls `row` with each row of a table and its two columns that are read, and adds how it was read.
+fn read_table(
+    path: &Path,
+    wanted: &Wanted,
+    read_as: &mut Vec<String>,
+    mut row: impl FnMut(&Row, [usize; 2]) -> std::result::Result<(), String>,
+) -> Result<()> {
+    let table = Table::open(path, wanted, &TableOptions::default(), &[])?;
+    let file = path.file_name().unwrap_or_default().to_string_lossy();
+    read_as.push(format!("{file}: {}", table.describe(None, &[])));
+    let &[first, second] = table.columns() else { unreachable!("two columns are wanted") };
+    table.rows(|fields| row(fields, [first, second]))
 }
 
 /// Feature numbers below this limit are always accepted. Larger ones must be below the number of entries in

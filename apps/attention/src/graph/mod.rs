@@ -136,6 +136,9 @@ pub struct Metrics {
     pub config: Config,
     /// Name of the graph.
     pub graph: String,
+    /// How its tables were read.
+    #[serde(default)]
+    pub read_as: Vec<String>,
     /// Number of nodes, edges (in both directions, with self-loops) and features.
     pub sizes: [usize; 3],
     /// Number of nodes for training, validation and testing.
@@ -273,6 +276,7 @@ pub fn classify(
     let metrics = Metrics {
         config: config.clone(),
         graph: graph.name.clone(),
+        read_as: graph.read_as.clone(),
         sizes: [graph.nodes(), graph.edges.pairs().len(), graph.features.columns()],
         split: [&graph.train, &graph.validation, &graph.test].map(Vec::len),
         parameters: Model::new(graph, config, &*score, config.seed).count(),
@@ -523,6 +527,7 @@ mod tests {
             train: vec![0],
             validation: vec![1],
             test: vec![1],
+            read_as: Vec::new(),
         }
     }
 

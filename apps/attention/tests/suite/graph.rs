@@ -54,6 +54,25 @@ fn run(d: &Dir, path: &str, name: &str, more: &str) -> (String, Metrics, String)
     (printed, metrics, out)
 }
 
+/// Row numbers before the ends of an edge were a node, and its end was left out.
+#[test]
+fn a_header_names_the_columns_of_edges() {
+    let d = Dir::new();
+    let path = groups(&d, true);
+    let plain = run(&d, &path, "plain", "--epochs 2");
+    assert_eq!(plain.1.read_as[0], "edges.tsv: read as tab-separated, no header");
+    assert!(plain.0.starts_with(&format!("{}\n{}\n", plain.1.read_as[0], plain.1.read_as[1])), "{}", plain.0);
+    let file = Path::new(&path).join("edges.tsv");
+    let edges = std::fs::read_to_string(&file).unwrap();
+    let numbered = |(i, line): (usize, &str)| format!("{},{}\n", i % 90, line.replace('\t', ","));
+    let numbered: String = edges.lines().enumerate().map(numbered).collect();
+    std::fs::write(&file, format!("# groups\nid,source,target\n{numbered}")).unwrap();
+    let named = run(&d, &path, "named", "--epochs 2").1;
+    let sentence = "edges.tsv: read as comma-separated, header source/target; ignored: id; 1 comment line";
+    assert_eq!(named.read_as[0], sentence);
+    assert_eq!((named.sizes, named.test.mean), (plain.1.sizes, plain.1.test.mean));
+}
+
 #[test]
 fn every_attention_learns_groups() {
     let d = Dir::new();

@@ -10,7 +10,7 @@ use cotangent_apps_common::device::DeviceOption;
 use cotangent_apps_common::error::{Result, exit_code};
 use cotangent_apps_common::say;
 use cotangent_apps_common::threads::ThreadsOption;
-use cotangent_apps_embeddings::edges;
+use cotangent_apps_embeddings::edges::{self, EdgeOptions, ReadGraph};
 use cotangent_apps_embeddings::embeddings::Embeddings;
 use cotangent_apps_embeddings::subtree::{self, Config, Metrics, Solver, TABLE_2};
 
@@ -33,6 +33,11 @@ struct Cli {
     /// of `poincare train --edges`.
     #[arg(long, help_heading = "Data")]
     edges: PathBuf,
+    #[command(flatten)]
+    layout: EdgeOptions,
+    /// Of points with the same name keep the first, and leave out the others [default: they are an error].
+    #[arg(long, help_heading = "Data")]
+    keep_first: bool,
     /// Root of a subtree. May be given several times [default: the four roots of Table 2].
     #[arg(long, help_heading = "Data")]
     root: Vec<String>,
@@ -93,11 +98,17 @@ fn run(cli: Cli) -> Result<()> {
         seeds: cli.seeds,
     };
     let threads = cli.threads.start()?;
-    let embeddings = Embeddings::read(&cli.embedding, None, cli.kappa.map(|kappa| vec![kappa]))?;
-    let graph = edges::read(&cli.edges)?;
+    let kappa = cli.kappa.map(|kappa| vec![kappa]);
+    let embeddings = match cli.keep_first {
+        true => Embeddings::read_first(&cli.embedding, None, kappa)?.0,
+        false => Embeddings::read(&cli.embedding, None, kappa)?,
+    };
+    let read = edges::read(&cli.edges, &cli.layout)?;
+    let ReadGraph { graph, read_as } = &read;
+    say!("{}: {read_as}", cli.edges.display());
     say!("{} nodes, {} points, d = {}", graph.names.len(), embeddings.names.len(), embeddings.points.width());
     let metrics = threads
-        .run(|| subtree::run(&cli.embedding, &embeddings, &cli.edges, &graph, &config, &cli.out, &device))?;
+        .run(|| subtree::run(&cli.embedding, &embeddings, &cli.edges, &read, &config, &cli.out, &device))?;
     report(&metrics);
     say!("written to {}", cli.out.display());
     Ok(())

@@ -144,7 +144,7 @@ fn names_of_nodes_are_trimmed() {
         "--out",
         &dir.path("out"),
     ]);
-    assert!(text.starts_with("3 nodes, 3 pairs"), "{text}");
+    assert!(text.contains("\n3 nodes, 3 pairs"), "{text}");
 }
 
 #[test]

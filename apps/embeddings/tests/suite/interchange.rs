@@ -98,6 +98,100 @@ fn edges_of_other_programs_are_read() {
     assert!(error.ends_with("bad.graphml:10: no node \"n9\""), "{error}");
 }
 
+/// The first line of the output says how the edges were read, and so does `metrics.json`.
+#[test]
+fn how_a_table_was_read_is_said() {
+    let d = Dir::new();
+    let table = "# one\n# two\nsource\ttarget\tyear\tvalue\ndog\tanimal\t1990\t2\ncat\tanimal\t1991\t1\n";
+    let (edges, out) = (d.write("edges.tsv", table), d.path("out"));
+    let sentence = "read as tab-separated, header source/target, weights from 'value'; ignored: year; \
+                    2 comment lines";
+    let said = train(&edges, &out, &[]);
+    assert_eq!(said.lines().next(), Some(format!("{edges}: {sentence}").as_str()));
+    assert_eq!(metrics::<Metrics>(&out).read_as.as_deref(), Some(sentence));
+    let evaluate = ["evaluate", "--embedding", &out, "--edges", &edges];
+    assert_eq!(POINCARE.succeeds(&evaluate).lines().next(), Some(format!("{edges}: {sentence}").as_str()));
+    assert!(POINCARE.succeeds(&[&evaluate[..], &["--json"]].concat()).contains("\"read_as\":\"read as tab-"));
+    let measured = POINCARE.succeeds(&["hyperbolicity", "--edges", &edges, "--weight", "none"]);
+    assert!(measured.contains("header source/target; ignored: year, value"), "{measured}");
+    let new = d.write("new.csv", "child,parent,since\npup,dog,2001\n");
+    let placed = d.path("placed");
+    POINCARE.succeeds(&["place", "--embedding", &out, "--edges", &new, "--out", &placed]);
+    let written: serde_json::Value = metrics(&placed);
+    assert_eq!(written["read_as"], "read as comma-separated, header child/parent; ignored: since");
+    // A run with other weights is another run.
+    let resumed =
+        ["train", "--edges", &edges, "--out", &out, "--epochs", "3", "--negatives", "5", "--lr", "0.3"];
+    let resumed = [&resumed[..], &["--burn-in", "0", "--precision", "f32", "--resume"]].concat();
+    POINCARE.succeeds(&resumed);
+    for option in [["--weight", "none"], ["--weight", "year"], ["--columns", "target,source"]] {
+        let error = POINCARE.fails(&[&resumed[..], &option].concat());
+        assert!(error.ends_with("a run on other edges"), "{error}");
+    }
+}
+
+/// The options are about the tables of users, also beside a list that `train` wrote.
+#[test]
+fn options_reach_every_table_of_edges() {
+    let d = Dir::new();
+    let parent = |&i: &u32| (i > 0).then(|| (i - 1) / 3);
+    let ancestors = |i: u32| std::iter::successors(parent(&i), parent).map(move |a| (i, a));
+    let pairs = (1..40).flat_map(ancestors);
+    let table: String = pairs.map(|(i, above)| format!("{i},node {i},node {above}\n")).collect();
+    let (edges, out) = (d.write("edges.csv", format!("no,what,above\n{table}")), d.path("out"));
+    let columns = ["--columns", "what,above"];
+    train(&edges, &out, &[&columns[..], &["--test", "0.3"]].concat());
+    let test = format!("{out}/test.tsv");
+    let evaluate = ["evaluate", "--embedding", &out, "--edges", &test, "--known", &edges];
+    let said = POINCARE.succeeds(&[&evaluate[..], &columns].concat());
+    assert!(said.contains("test.tsv: read as tab-separated, header id1/id2\n"), "{said}");
+    assert!(said.contains("edges.csv: read as comma-separated, header what/above; ignored: no\n"), "{said}");
+    for command in ["plot", "view"] {
+        let picture = d.path("picture");
+        let draw = [command, "--embedding", &out, "--edges", &edges, "--out", &picture];
+        POINCARE.succeeds(&[&draw[..], &columns].concat());
+        assert!(POINCARE.fails(&draw).contains("--header yes|no says which"));
+    }
+}
+
+/// A pipe can be opened once only.
+#[test]
+fn an_embedding_is_read_from_a_pipe() {
+    let d = Dir::new();
+    for (name, content) in [("points.txt", "2 1\na 0.5\nb 0.25\n"), ("points.tsv", "a\t0.5\nb\t0.25\n")] {
+        let (pipe, out) = (d.path(name), d.path("out.tsv"));
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let writer = std::thread::spawn({
+            let pipe = pipe.clone();
+            move || std::fs::write(pipe, content).unwrap()
+        });
+        POINCARE.succeeds(&["convert", "--embedding", &pipe, "--out", &out]);
+        writer.join().unwrap();
+        assert_eq!(std::fs::read_to_string(&out).unwrap(), "a\t0.5\nb\t0.25\n");
+    }
+}
+
+#[test]
+fn names_of_other_programs_are_kept() {
+    let d = Dir::new();
+    // A no-break space is a character of a name.
+    let vectors = "3 1\nNew\u{a0}York 0.5\nNew_York 0.25\nc 0.125\n";
+    let (points, text) = (d.write("p.vec", vectors), d.path("out.txt"));
+    POINCARE.succeeds(&["convert", "--embedding", &points, "--out", &text]);
+    assert_eq!(std::fs::read_to_string(&text).unwrap(), vectors);
+    // A word that occurs twice.
+    let points = d.write("twice.vec", "3 1\na 0.5\nb 0.25\na 0.125\n");
+    let convert = ["convert", "--embedding", &points, "--out", &text];
+    let error = POINCARE.fails(&convert);
+    assert!(
+        error.ends_with("\"a\" occurs twice, as points 1 and 3; --keep-first keeps the first"),
+        "{error}"
+    );
+    let said = POINCARE.succeeds(&[&convert[..], &["--keep-first"]].concat());
+    assert!(said.starts_with("left out: 1 points whose name occurs before\n2 points of 1"), "{said}");
+    assert_eq!(std::fs::read_to_string(&text).unwrap(), "2 1\na 0.5\nb 0.25\n");
+}
+
 #[test]
 fn every_format_is_the_same_embedding() {
     let d = Dir::new();

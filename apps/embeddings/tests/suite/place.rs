@@ -150,7 +150,7 @@ fn bad_input_gets_one_line() {
     let edges = |text: &str| fails(&trained, &d.write("bad.tsv", text), &[]);
     assert!(edges("x\tn1\ny\n").contains("bad.tsv:2: two columns"));
     assert!(edges("n2\tn1\n").ends_with("bad.tsv: no new node: the embedding has a point for each"));
-    let alone = edges("x\tn1\ny\tz\n");
+    let alone = edges("x\tn1\ny\tz\nx\tn2\n");
     assert!(alone.ends_with("bad.tsv: new node \"y\" has no path to a known node"), "{alone}");
     assert!(!Path::new(&out).exists(), "nothing is written for bad input");
     POINCARE.is_refused_in_a_held_directory(&["place", "--embedding", &trained, "--edges", &new], &trained);

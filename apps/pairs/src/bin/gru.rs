@@ -13,6 +13,7 @@ use cotangent_apps_common::options::{self, RunOptions};
 use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::say;
 use cotangent_apps_common::seeds::{self, SeedsOption, Summary};
+use cotangent_apps_common::table::TableOptions;
 use cotangent_apps_common::threads::ThreadsOption;
 use cotangent_apps_pairs::gru::{
     self, Architecture, Config, Encoder, Metrics, Nonlinearity, Protocol, Settings, Space,
@@ -103,10 +104,12 @@ struct Cli {
 #[derive(Args)]
 struct Data {
     /// What to train on: "prefix", which is generated; "snli", which is read from --path; or a file of
-    /// labelled pairs, TSV or CSV, plain or gzip, with the columns label, first sentence, second sentence. A
-    /// first line that begins with "label" or "gold_label" is a header.
+    /// labelled pairs, TSV or CSV, plain or gzip, with the columns label, first sentence, second sentence. How
+    /// the file is read is printed first.
     #[arg(long, default_value = "prefix", help_heading = "Data")]
     data: String,
+    #[command(flatten)]
+    layout: TableOptions,
     /// Percentage of a prefix's words that are replaced by random ones; for prefix [default: 10].
     #[arg(long, help_heading = "Data")]
     noise: Option<u32>,
@@ -190,6 +193,9 @@ impl Data {
             ("pairs", self.pairs.is_some() && !prefix),
             ("held-out", self.held_out.is_some() && !prefix),
             ("data-seed", self.data_seed.is_some() && snli),
+            ("separator", self.layout.separator.is_some() && (prefix || snli)),
+            ("header", self.layout.header.is_some() && (prefix || snli)),
+            ("columns", !self.layout.columns.is_empty() && (prefix || snli)),
         ];
         match options::first_true(&given) {
             Some(option) => Err(AppError::usage(format!("--{option}: --data {} has none", self.data))),
@@ -207,7 +213,7 @@ impl Data {
                 Err(AppError::usage(format!("--path {}: only --data snli has one", path.display())))
             }
             ("prefix", None) => self.prefix(self.noise.unwrap_or(10)),
-            (file, None) => sentence_pairs::read_file(Path::new(file), self.seed()),
+            (file, None) => sentence_pairs::read_file(Path::new(file), &self.layout, self.seed()),
         }
     }
 }
@@ -268,6 +274,9 @@ fn train(
     out: &Path,
     device: &Device,
 ) -> Result<Summary> {
+    if let Some(read_as) = &data.read_as {
+        say!("{}: {read_as}", data.name);
+    }
     let [train, validation, test] = [&data.train, &data.validation, &data.test].map(Vec::len);
     say!(
         "{}: {train} pairs for training, {validation} for validation, {test} for testing; {} words",

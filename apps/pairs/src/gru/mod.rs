@@ -273,6 +273,9 @@ pub struct Metrics {
     pub config: Config,
     /// Name of the data.
     pub data: String,
+    /// How a file of the user was read; `None` for PREFIX and SNLI.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_as: Option<String>,
     /// Number of pairs for training, validation and testing.
     pub pairs: [usize; 3],
     /// Number of words in the vocabulary.
@@ -456,6 +459,7 @@ impl Run<'_> {
         let metrics = Metrics {
             config: config.clone(),
             data: data.name.clone(),
+            read_as: data.read_as.clone(),
             pairs: [data.train.len(), data.validation.len(), data.test.len()],
             words: data.words.len(),
             classes: data.classes.clone(),

@@ -57,6 +57,28 @@ fn every_model_of_table_1_has_the_same_bits_for_any_number_of_threads() {
     }
 }
 
+/// The first line of the output says how a file was read, and so does `metrics.json`.
+#[test]
+fn how_a_file_was_read_is_said() {
+    let d = Dir::new();
+    let numbered = |(i, line): (usize, &str)| format!("{i}\t{line}\n");
+    let lines: String = some_echoes(120).lines().enumerate().map(numbered).collect();
+    let file = d.write("pairs.tsv", format!("id\tlabel\tsentence1\tsentence2\n{lines}"));
+    let plain = d.write("plain.tsv", some_echoes(120));
+    let sentence = "read as tab-separated, header label/sentence1/sentence2; ignored: id";
+    let run = |file: &str, out: &str| {
+        let out = d.path(out);
+        let said = GRU.succeeds(&[&["--data", file, "--out", &out][..], &SHORT].concat());
+        (said, metrics(&out))
+    };
+    let (said, metrics) = run(&file, "one");
+    assert_eq!(said.lines().next(), Some(format!("{file}: {sentence}").as_str()));
+    assert_eq!(metrics.read_as.as_deref(), Some(sentence));
+    assert_eq!(metrics.epochs, run(&plain, "two").1.epochs);
+    let error = GRU.fails(&["--header", "no"]);
+    assert_eq!(error, "--header: --data prefix has none");
+}
+
 #[test]
 fn it_learns_and_draws() {
     let d = Dir::new();
@@ -207,7 +229,10 @@ fn bad_input_is_named() {
     assert!(fails(&["--data", "no-such-file"]).starts_with("no-such-file: "));
     assert!(fails(&["--data", "snli"]).contains("--path is needed"));
     assert!(fails(&["--data", "snli", "--path", &d.path("none")]).contains("train.tsv"));
-    assert!(fails(&["--data", &d.write("bad.tsv", "yes\ta\tb\nno\ta\n")]).contains("bad.tsv:2: 2 columns"));
+    assert!(
+        fails(&["--data", &d.write("bad.tsv", "yes\ta\tb\nno\ta\n")])
+            .contains("bad.tsv:2: three columns are needed")
+    );
     let quoted = some_echoes(20).replace('\t', ",") + "no,a,\"b\n" + &some_echoes(9).replace('\t', ",");
     assert!(fails(&["--data", &d.write("quoted.csv", quoted)]).contains("quoted.csv:21: a quoted column"));
     for kappa in ["1", "0", "-1e300", "-1e-7"] {

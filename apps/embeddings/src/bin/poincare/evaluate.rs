@@ -11,6 +11,7 @@ use cotangent_apps_common::print;
 use cotangent_apps_common::say;
 use cotangent_apps_common::threads::ThreadsOption;
 use cotangent_apps_embeddings::distortion::{Distortion, distortion};
+use cotangent_apps_embeddings::edges::{EdgeOptions, ReadGraph};
 use cotangent_apps_embeddings::embeddings::Embeddings;
 use cotangent_apps_embeddings::graph::{Graph, Neighbours};
 use cotangent_apps_embeddings::is_a::{self, Classification, IsAScore};
@@ -18,7 +19,7 @@ use cotangent_apps_embeddings::rank_correlation::{RankCorrelation, rank_correlat
 use cotangent_apps_embeddings::reconstruction::{self, Sample, Score};
 use serde::Serialize;
 
-use crate::inputs::{EmbeddingOptions, SampleOption, read_edges};
+use crate::inputs::{EmbeddingOptions, Printed, SampleOption, read_edges};
 
 #[derive(Args)]
 pub(crate) struct Evaluate {
@@ -32,6 +33,8 @@ pub(crate) struct Evaluate {
     /// For link prediction --edges is the test.tsv of `train --test`, and --known the edges of that training.
     #[arg(long, num_args = 1.., value_name = "FILE", help_heading = "Data")]
     known: Vec<PathBuf>,
+    #[command(flatten)]
+    layout: EdgeOptions,
     /// Compare with the transitive closure of the edges. With --known, use the closure of the known edges
     /// instead.
     #[arg(long, help_heading = "Data")]
@@ -76,10 +79,11 @@ pub(crate) fn evaluate(args: &Evaluate) -> Result<()> {
     options::not_negative(&[("alpha", args.alpha)])?;
     let threads = args.threads.start()?;
     let embeddings = args.embedding.read()?;
-    let graph = read_edges(&args.edges, args.closure && args.known.is_empty())?;
+    let closure = args.closure && args.known.is_empty();
+    let ReadGraph { graph, read_as } = read_edges(&args.edges, closure, &args.layout)?;
     let mut whole = Graph { names: graph.names.clone(), pairs: graph.pairs.clone(), ..Graph::default() };
     for path in &args.known {
-        whole = whole.union(&read_edges(path, args.closure)?);
+        whole = whole.union(&read_edges(path, args.closure, &args.layout)?.graph);
     }
     let points_of = embeddings.index(args.embedding.path(), &whole.names)?;
     let start = std::time::Instant::now();
@@ -93,7 +97,7 @@ pub(crate) fn evaluate(args: &Evaluate) -> Result<()> {
         report.reconstruction.pairs,
         start.elapsed().as_secs_f64()
     );
-    print::event("result", &report);
+    print::event("result", &Printed { result: &report, read_as: &read_as });
     if let Some(sampled) =
         reconstruction::sampled(report.reconstruction.nodes, report.reconstruction.all_nodes)
     {

@@ -8,15 +8,18 @@ use cotangent_apps_common::options;
 use cotangent_apps_common::print;
 use cotangent_apps_common::say;
 use cotangent_apps_common::threads::ThreadsOption;
+use cotangent_apps_embeddings::edges::{EdgeOptions, ReadGraph};
 use cotangent_apps_embeddings::hyperbolicity::{self, Hyperbolicity};
 
-use crate::inputs::read_edges;
+use crate::inputs::{Printed, read_edges};
 
 #[derive(Args)]
 pub(crate) struct HyperbolicityArgs {
     /// Edge list, in the format of `train --edges`. Directions and weights are not used.
     #[arg(long, help_heading = "Data")]
     edges: PathBuf,
+    #[command(flatten)]
+    layout: EdgeOptions,
     /// Use the direct edges of a closure: leave out u -> v if there are edges u -> w and w -> v.
     #[arg(long, help_heading = "Data")]
     reduction: bool,
@@ -34,11 +37,11 @@ pub(crate) struct HyperbolicityArgs {
 pub(crate) fn measure_hyperbolicity(args: &HyperbolicityArgs) -> Result<()> {
     options::at_least_one(&[("samples", args.samples)])?;
     let threads = args.threads.start()?;
-    let graph = read_edges(&args.edges, false)?;
+    let ReadGraph { graph, read_as } = read_edges(&args.edges, false, &args.layout)?;
     let edges = if args.reduction { graph.neighbours().reduction() } else { graph.pairs };
     let nodes = graph.names.len();
     let found = threads.run(|| hyperbolicity::hyperbolicity(nodes, &edges, args.samples, args.seed));
-    print::event("result", &found);
+    print::event("result", &Printed { result: &found, read_as: &read_as });
     let Hyperbolicity { nodes, components, quadruples, delta, mean_delta, diameter, .. } = found;
     let (how, at_least) = if found.exact { ("all", "") } else { ("drawn", "at least ") };
     say!("{nodes} nodes in the largest of {components} components, {quadruples} quadruples ({how})");

@@ -8,9 +8,9 @@ use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::geometry::Models;
 use cotangent_apps_common::options;
 use cotangent_apps_common::say;
-use cotangent_apps_embeddings::edges;
+use cotangent_apps_embeddings::edges::{self, EdgeOptions, ReadGraph};
 use cotangent_apps_embeddings::embeddings::Embeddings;
-use cotangent_apps_embeddings::graph::Graph;
+use serde::Serialize;
 
 /// The name of the embedding that is built in.
 const NOUNS: &str = "nouns";
@@ -30,6 +30,9 @@ pub(crate) struct EmbeddingOptions {
     /// file, its own].
     #[arg(long, allow_negative_numbers = true, value_delimiter = ',', help_heading = "Model")]
     pub(crate) kappa: Option<Vec<f64>>,
+    /// Of points with the same name keep the first, and leave out the others [default: they are an error].
+    #[arg(long, help_heading = "Data")]
+    keep_first: bool,
 }
 
 /// An embedding to be drawn, with its edges.
@@ -40,6 +43,8 @@ pub(crate) struct DrawingOptions {
     /// Edge list to draw; an edge u -> v is left out if there is a path u -> w -> v [default: draw no edges].
     #[arg(long, help_heading = "Data")]
     edges: Option<PathBuf>,
+    #[command(flatten)]
+    layout: EdgeOptions,
 }
 
 impl DrawingOptions {
@@ -47,12 +52,20 @@ impl DrawingOptions {
     pub(crate) fn read(&self) -> Result<(Embeddings, Vec<(u32, u32)>)> {
         let embeddings = self.embedding.read()?;
         let Some(path) = &self.edges else { return Ok((embeddings, Vec::new())) };
-        let graph = read_edges(path, false)?;
+        let graph = read_edges(path, false, &self.layout)?.graph;
         let points_of = embeddings.index(self.embedding.path(), &graph.names)?;
         let reduced = graph.neighbours().reduction().into_iter();
         let edges = reduced.map(|(u, v)| (points_of[u as usize], points_of[v as usize])).collect();
         Ok((embeddings, edges))
     }
+}
+
+/// What is printed with `--json`: a result, and how the edge list was read.
+#[derive(Serialize)]
+pub(crate) struct Printed<'a, R> {
+    #[serde(flatten)]
+    pub(crate) result: &'a R,
+    pub(crate) read_as: &'a str,
 }
 
 /// How many nodes are evaluated.
@@ -72,9 +85,10 @@ impl SampleOption {
     }
 }
 
-/// Reads edges, or their transitive closure.
-pub(crate) fn read_edges(path: &Path, closure: bool) -> Result<Graph> {
-    let graph = edges::read(path)?;
+/// Reads edges, or their transitive closure, and prints how.
+pub(crate) fn read_edges(path: &Path, closure: bool, options: &EdgeOptions) -> Result<ReadGraph> {
+    let ReadGraph { graph, read_as } = edges::read(path, options)?;
+    say!("{}: {read_as}", path.display());
     if closure && !graph.weights.is_empty() {
         return Err(AppError::usage("--closure: edges with weights have no closure"));
     }
@@ -82,7 +96,7 @@ pub(crate) fn read_edges(path: &Path, closure: bool) -> Result<Graph> {
     if graph.self_loops + graph.duplicates > 0 {
         say!("left out: {} self-loops, {} duplicate edges", graph.self_loops, graph.duplicates);
     }
-    Ok(graph)
+    Ok(ReadGraph { graph, read_as })
 }
 
 impl EmbeddingOptions {
@@ -99,6 +113,13 @@ impl EmbeddingOptions {
         if path == Path::new(NOUNS) && !path.exists() {
             return Embeddings::nouns(self.model.clone(), self.kappa.clone());
         }
-        Embeddings::read(path, self.model.clone(), self.kappa.clone())
+        if !self.keep_first {
+            return Embeddings::read(path, self.model.clone(), self.kappa.clone());
+        }
+        let (embeddings, left_out) = Embeddings::read_first(path, self.model.clone(), self.kappa.clone())?;
+        if left_out > 0 {
+            say!("left out: {left_out} points whose name occurs before");
+        }
+        Ok(embeddings)
     }
 }

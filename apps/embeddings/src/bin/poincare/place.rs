@@ -7,6 +7,7 @@ use cotangent_apps_common::command_line::RUN;
 use cotangent_apps_common::error::Result;
 use cotangent_apps_common::say;
 use cotangent_apps_common::threads::ThreadsOption;
+use cotangent_apps_embeddings::edges::{EdgeOptions, ReadGraph};
 use cotangent_apps_embeddings::new_nodes::NewNodes;
 use cotangent_apps_embeddings::place::{self, Config, Files, Metrics};
 use cotangent_apps_embeddings::reconstruction::Score;
@@ -25,6 +26,8 @@ pub(crate) struct Place {
     /// between known nodes and their neighbours, and the quality of the whole embedding suffers.
     #[arg(long, help_heading = "Data")]
     known: Option<PathBuf>,
+    #[command(flatten)]
+    layout: EdgeOptions,
     /// Number of negative samples for each step.
     #[arg(long, default_value_t = Config::default().negatives, help_heading = "Training")]
     negatives: usize,
@@ -52,9 +55,11 @@ pub(crate) fn place(args: &Place) -> Result<()> {
     let threads = args.threads.start()?;
     let path = args.embedding.path();
     let embeddings = args.embedding.read()?;
-    let mut new = NewNodes::new(&embeddings, &read_edges(&args.edges, false)?, &args.edges)?;
+    let ReadGraph { graph, read_as } = read_edges(&args.edges, false, &args.layout)?;
+    let mut new = NewNodes::new(&embeddings, &graph, &args.edges)?;
+    drop(graph);
     if let Some(known) = &args.known {
-        new.add_known(&embeddings, path, &read_edges(known, false)?)?;
+        new.add_known(&embeddings, path, &read_edges(known, false, &args.layout)?.graph)?;
     } else {
         say!("without --known, new nodes may come between known nodes and their neighbours");
     }
@@ -66,6 +71,7 @@ pub(crate) fn place(args: &Place) -> Result<()> {
         out: args.out.clone(),
         embedding: path.display().to_string(),
         edges: args.edges.display().to_string(),
+        read_as,
         known: args.known.as_ref().map(|known| known.display().to_string()),
     };
     let metrics = threads.run(|| place::place(&embeddings, &new, &config, &files))?;

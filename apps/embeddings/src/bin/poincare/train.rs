@@ -12,7 +12,7 @@ use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::say;
 use cotangent_apps_common::seeds::{self, SeedsOption, Summary};
 use cotangent_apps_common::threads::ThreadsOption;
-use cotangent_apps_embeddings::edges;
+use cotangent_apps_embeddings::edges::{self, EdgeOptions, ReadGraph};
 use cotangent_apps_embeddings::initial_points::Start;
 use cotangent_apps_embeddings::objective::{Loss, Objective};
 use cotangent_apps_embeddings::poincare::{self, Config, Metrics, RunOptions};
@@ -22,16 +22,20 @@ use crate::inputs::{SampleOption, read_edges};
 
 #[derive(Args)]
 pub(crate) struct Train {
-    /// Edge list, TSV or CSV, plain or gzip: two columns of names, an optional weight, an optional header
-    /// [default: the mammals of WordNet, which are built in].
+    /// Edge list, plain or gzip: two columns of names, an optional weight, an optional header; columns are
+    /// separated by tabs, commas, semicolons or spaces [default: the mammals of WordNet, which are built in].
     ///
-    /// A header that names its columns (source, target, weight) allows any order and other columns. A file
-    /// .graphml is read as GraphML. An undirected edge counts as two, one for each direction.
+    /// How the list is read is found out by all of its lines and printed first; --separator, --header,
+    /// --columns and --weight say it. With a header (source, target, weight) columns have any order, and those
+    /// that it does not name are left out. Lines at the beginning with "#" or "%" and a space are comments. A
+    /// file .graphml is read as GraphML. An undirected edge counts as two, one for each direction.
     ///
     /// In a hierarchy the first name is the child. Subtrees are kept together best if the list has every
     /// ancestor of a node, not only its parent: see --closure.
     #[arg(long, help_heading = "Data")]
     edges: Option<PathBuf>,
+    #[command(flatten)]
+    layout: EdgeOptions,
     /// Use the transitive closure of the edges: with u -> v and v -> w also u -> w.
     #[arg(long, help_heading = "Data")]
     closure: bool,
@@ -182,21 +186,28 @@ pub(crate) fn train(args: Train) -> Result<()> {
     options::at_least_one(&[("evaluate-every", evaluate_every.unwrap_or(1))])?;
     let threads = args.threads.start()?;
     let _held = args.seeds.hold(&args.out, false)?;
-    let (graph, source) = match &args.edges {
+    let (graph, source, read_as) = match &args.edges {
         Some(path) => {
             let name = path.display();
             let source = if args.closure { format!("closure of {name}") } else { name.to_string() };
-            (read_edges(path, args.closure)?, source)
+            let ReadGraph { graph, read_as } = read_edges(path, args.closure, &args.layout)?;
+            (graph, source, Some(read_as))
         }
-        None => (edges::mammals(), "built in: WordNet 3.0 mammals closure".to_owned()),
+        None => (edges::mammals(), "built in: WordNet 3.0 mammals closure".to_owned(), None),
     };
     say!("{} nodes, {} pairs ({source})", graph.names.len(), graph.pairs.len());
     let mut results = Vec::new();
     for run in runs {
-        let (checkpoint_every, source, device) = (args.checkpoint_every, source.clone(), device.clone());
-        let (out, resume) = (run.out, run.resume);
-        let options =
-            RunOptions { out, resume, checkpoint_every, source, evaluate_nodes, evaluate_every, device };
+        let options = RunOptions {
+            out: run.out,
+            resume: run.resume,
+            checkpoint_every: args.checkpoint_every,
+            source: source.clone(),
+            read_as: read_as.clone(),
+            evaluate_nodes,
+            evaluate_every,
+            device: device.clone(),
+        };
         let config = Config { seed: run.seed, ..config.clone() };
         let metrics = threads.run(|| poincare::train(&graph, &config, &options))?;
         report(&metrics, args.edges.is_none() && args.validation + args.test == 0.0);
