@@ -36,13 +36,30 @@ pub struct Mentions {
 ///
 /// # Errors
 /// If the file cannot be read or has no mentions, a line is not in its format, or a mention or a type is
-/// empty. The error names the line.
+/// empty. If the first of tab-separated lines is a header: it has no number where all others have one. The
+/// error names the line.
 pub fn read(path: &Path) -> Result<Mentions> {
     let mut json = None;
-    read_lines(path, |line| {
+    let (mut lines, mut first_is_named, mut others_are_numbered) = (0, false, true);
+    let mentions = read_lines(path, |line| {
         let json = *json.get_or_insert_with(|| line.trim_start().starts_with('{'));
-        if json { of_json(line) } else { Ok(vec![tabular::parse(line)?]) }
-    })
+        if json {
+            return of_json(line);
+        }
+        let is_numbered = table::is_number(line.split('\t').next().unwrap_or_default());
+        if lines == 0 {
+            first_is_named = !is_numbered;
+        } else {
+            others_are_numbered &= is_numbered;
+        }
+        lines += 1;
+        Ok(vec![tabular::parse(line)?])
+    })?;
+    if first_is_named && others_are_numbered && lines > 1 {
+        let message = "no number, as all other lines begin with: a header is not read, take it out";
+        return Err(AppError::line(path, mentions.lines[0], message));
+    }
+    Ok(mentions)
 }
 
 /// Reads a file with `parse`, which is given every line that is not blank.
@@ -143,6 +160,16 @@ mod tests {
         );
         assert_eq!(read_text("1\ta\t \tc\tperson\n").unwrap_err(), ":1: an empty mention");
         assert_eq!(read_text("\n").unwrap_err(), ": no mentions");
+    }
+
+    /// It was a mention.
+    #[test]
+    fn a_header_is_an_error() {
+        let header = "id\tleft\tmention\tright\ttypes\n";
+        let error = read_text(&format!("{header}0\t\tHe\t\tperson\n1\t\tShe\t\tperson\n")).unwrap_err();
+        assert_eq!(error, ":1: no number, as all other lines begin with: a header is not read, take it out");
+        // Numbers are not compared where some lines have names.
+        assert_eq!(read_text(&format!("{header}0\t\tHe\t\t\nx\t\tShe\t\t\n")).unwrap().list.len(), 3);
     }
 
     #[test]
