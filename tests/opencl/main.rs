@@ -11,6 +11,8 @@ mod attention;
 #[path = "../suite/draws.rs"]
 mod draws;
 mod formulas;
+#[path = "../suite/limit.rs"]
+mod limit;
 mod operations;
 mod training;
 mod without_f64;
@@ -21,7 +23,10 @@ use cotangent::prelude::*;
 /// The first device, or `None` with a message if there is none.
 fn device() -> Option<Device> {
     match Device::opencl(0) {
-        Ok(device) => Some(device),
+        Ok(device) => {
+            limit::limit_time();
+            Some(device)
+        }
         Err(error) => {
             cotangent::engine::skipped(format_args!("{error}"));
             None

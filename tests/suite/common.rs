@@ -12,11 +12,13 @@ pub(crate) type Loss = for<'t> fn(&[Var<'t, f64>]) -> Var<'t, f64>;
 pub(crate) const PLACES: [(u32, u32); 8] = [(3, 0), (0, 4), (0, 1), (2, 1), (3, 4), (0, 1), (3, 3), (2, 0)];
 
 pub(crate) fn sparsity(rows: usize, columns: usize, pairs: &[(u32, u32)]) -> Arc<Sparsity> {
+    crate::limit::limit_time_on_device();
     Arc::new(Sparsity::new(rows, columns, pairs))
 }
 
 pub(crate) fn tensor(shape: &[usize], seed: u64) -> Tensor<f64> {
     use rand::RngExt;
+    crate::limit::limit_time_on_device();
     let mut rng = rng::stream(seed, 98, shape.len() as u64);
     Tensor::from_fn(shape, |_| rng.random_range(-1.0..1.0))
 }

@@ -6,6 +6,7 @@ use rand::RngExt;
 
 /// Every formula of the engine, the manifolds and the scores of attention.
 pub(crate) fn all() -> impl Iterator<Item = &'static Formula> {
+    crate::limit::limit_time_on_device();
     let engine = cotangent::engine::formulas::ALL.into_iter();
     let manifolds = cotangent::manifolds::formulas::ALL;
     engine.chain(manifolds).chain([cotangent::layers::score::FORMULAS]).flatten()

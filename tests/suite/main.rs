@@ -7,6 +7,7 @@ mod draws;
 mod formulas;
 mod gradients;
 mod laws;
+mod limit;
 mod operations;
 mod pairs;
 mod prelude;
