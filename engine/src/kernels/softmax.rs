@@ -1,6 +1,7 @@
 //! Softmax and its logarithm.
 //!
 //! They work along the last axis; another axis is permuted to the end and back. Sums are taken in `f64`.
+//! Numbers that are all −∞ are an empty set: each has weight 0, and −∞ is its logarithm.
 
 use crate::kernels::pieces::for_each_piece;
 use crate::numbers::lanes::Lanes;
@@ -12,7 +13,7 @@ use crate::numbers::storage::Storage;
 use crate::tensor::shape::{Broadcast, Shape, ShapeError};
 use crate::tensor::view::{Outcome, View};
 
-/// Turns numbers into `exp(x) / Σ exp(x)`. Returns `ln Σ exp(x)`. Never overflows.
+/// Turns numbers into `exp(x) / Σ exp(x)`, or into 0 if all are −∞. Returns `ln Σ exp(x)`. Never overflows.
 ///
 /// # Panics
 /// If there are no numbers.
@@ -31,6 +32,10 @@ pub fn softmax_in_place<T: Storage>(x: &mut [T]) -> f64 {
 #[inline(always)]
 fn exponentials<T: Storage, S: Block, const R: usize>(x: &mut [T]) -> f64 {
     let max = line_max(x);
+    if max.to_f64() == f64::NEG_INFINITY {
+        x.fill(T::zero());
+        return f64::NEG_INFINITY;
+    }
     let shift = Lanes::splat(max);
     let sum = line_map_total::<T, S, R>(
         x,
@@ -101,7 +106,12 @@ impl Softmax {
     #[inline(always)]
     fn rows<T: Storage, S: Block, const R: usize>(&self, x: &[T], width: usize, out: &mut [T]) {
         for (x, y) in x.chunks_exact(width).zip(out.chunks_exact_mut(width)) {
-            let max = Lanes::splat(line_max(x));
+            let max = line_max(x);
+            if max.to_f64() == f64::NEG_INFINITY {
+                y.fill(if self.logarithm { max } else { T::zero() });
+                continue;
+            }
+            let max = Lanes::splat(max);
             line_of::<T, R, 1>(
                 y,
                 [x],

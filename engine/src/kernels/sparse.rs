@@ -228,14 +228,15 @@ impl SegmentSoftmax {
             dispatch(
                 #[inline(always)]
                 || {
-                    let mut largest: SmallVec<[T; 16]> = SmallVec::from_elem(T::zero(), heads);
+                    let lowest = T::nearest(f64::NEG_INFINITY);
+                    let mut largest: SmallVec<[T; 16]> = SmallVec::from_elem(lowest, heads);
                     let mut sums: SmallVec<[f64; 16]> = SmallVec::from_elem(0.0, heads);
                     let mut remaining = &mut *out;
                     for i in rows.clone() {
                         let range = lists.range(i);
                         let y = split_front(&mut remaining, range.len() * heads);
                         let x = &x[range.start * heads..range.end * heads];
-                        largest.fill(T::nearest(f64::NEG_INFINITY));
+                        largest.fill(lowest);
                         for x in x.chunks_exact(heads.max(1)) {
                             for (max, x) in largest.iter_mut().zip(x) {
                                 if *x > *max || x.is_nan() {
@@ -245,7 +246,8 @@ impl SegmentSoftmax {
                         }
                         for (y, x) in y.chunks_exact_mut(heads.max(1)).zip(x.chunks_exact(heads.max(1))) {
                             for ((y, x), max) in y.iter_mut().zip(x).zip(&largest) {
-                                *y = *x - *max;
+                                // Scores that are all −∞ keep their weights of 0.
+                                *y = if *max == lowest { lowest } else { *x - *max };
                             }
                         }
                         line_map::<T, LANES>(
@@ -259,7 +261,7 @@ impl SegmentSoftmax {
                         }
                         for y in y.chunks_exact_mut(heads.max(1)) {
                             for (y, sum) in y.iter_mut().zip(&sums) {
-                                *y = T::nearest(y.to_f64() / sum);
+                                *y = if *sum == 0.0 { T::zero() } else { T::nearest(y.to_f64() / sum) };
                             }
                         }
                     }

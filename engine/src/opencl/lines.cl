@@ -53,7 +53,8 @@ __kernel void softmax(
     __global elem *y
 ) {
     ELEMENT(count);
-    y[p] = exp(x[p] - m[q]) * s[q];
+    // A line of -infinity is an empty set.
+    y[p] = m[q] == -INFINITY ? 0 : exp(x[p] - m[q]) * s[q];
 }
 
 __kernel void log_softmax(
@@ -61,7 +62,7 @@ __kernel void log_softmax(
     __global elem *y
 ) {
     ELEMENT(count);
-    y[p] = x[p] - m[q] - s[q];
+    y[p] = m[q] == -INFINITY ? x[p] : x[p] - m[q] - s[q];
 }
 
 // s: the inner product of y and g for each line.

@@ -52,11 +52,12 @@ __kernel void segment_softmax(
     }
     wide sum = 0;
     for (ulong e = first; e < last; e++) {
-        const elem y = exp(x[e * heads + h] - largest);
+        // Scores that are all -infinity have weight 0.
+        const elem y = largest == -INFINITY ? 0 : exp(x[e * heads + h] - largest);
         out[e * heads + h] = y;
         sum += y;
     }
-    for (ulong e = first; e < last; e++) out[e * heads + h] = out[e * heads + h] / sum;
+    for (ulong e = first; sum != 0 && e < last; e++) out[e * heads + h] = out[e * heads + h] / sum;
 }
 
 __kernel void segment_softmax_gradient(

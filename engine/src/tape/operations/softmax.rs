@@ -18,8 +18,8 @@ impl<T: Float> Var<'_, T> {
         if at == last { apply(self) } else { apply(self.swap_axes(at, last)).swap_axes(at, last) }
     }
 
-    /// `exp(x) / Σ exp(x)` along an axis; a negative axis counts from the last. Never overflows; a line of
-    /// −∞ gives NaN.
+    /// `exp(x) / Σ exp(x)` along an axis; a negative axis counts from the last. Never overflows. A line of
+    /// −∞ gives weights 0, as of an empty set.
     ///
     /// # Panics
     /// If there is no such axis.
@@ -29,7 +29,7 @@ impl<T: Float> Var<'_, T> {
     }
 
     /// `x − ln Σ exp(x)` along an axis: the logarithm of [`softmax`](Self::softmax), accurate where that
-    /// is small.
+    /// is small. A line of −∞ stays as it is.
     ///
     /// # Panics
     /// If there is no such axis.
