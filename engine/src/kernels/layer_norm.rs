@@ -194,9 +194,6 @@ fn gradients<T: Storage, S: Block>(
         );
     }
     for (place, sums) in piece.places[1..].iter_mut().zip([gain_sums, bias_sums]) {
-        if let Some(sums_of_piece) = place.at(0, width) {
-            let sums = sums.as_flattened();
-            sums_of_piece.iter_mut().zip(sums).for_each(|(to, &sum)| *to = T::nearest(sum));
-        }
+        place.give(x.len() == width, 0, &sums.as_flattened()[..width]);
     }
 }

@@ -8,10 +8,10 @@ use smallvec::SmallVec;
 use crate::formula::map::MapForm;
 use crate::formula::map::MapFormula;
 use crate::formula::per_type::{Compiled, Each, PerFloat};
-use crate::kernels::pieces::{Place, for_each_piece};
+use crate::kernels::pieces::for_each_piece;
 use crate::numbers::dual::{Dual, Nested};
 use crate::numbers::lanes::{Lanes, array};
-use crate::numbers::line::{line_add, line_of, line_total};
+use crate::numbers::line::{line_of, line_total};
 use crate::numbers::parallel::{self, split_front};
 use crate::numbers::scalar::Scalar;
 use crate::numbers::simd::{Avx2, Avx512, Block, Portable, dispatch_wide};
@@ -135,7 +135,6 @@ fn backward<T: Storage>(
     for_each_piece(&reads, g.len(), 3 * COST, grads, |piece| {
         let (range, places) = (piece.range.clone(), &mut piece.places);
         let size = CHUNK.min(range.len());
-        let mut sums: SmallVec<[f64; 6]> = SmallVec::from_elem(0.0, operands.len());
         T::with_scratch(2 * operands.len() * size, |scratch| {
             let (copies, results) = scratch.split_at_mut(operands.len() * size);
             for positions in chunks(range) {
@@ -154,60 +153,49 @@ fn backward<T: Storage>(
                 drop(dx);
                 for (k, result) in results.chunks_exact(size).enumerate() {
                     let (read, place) = (operands[k].read, &mut places[k]);
-                    if !read.is_full(g.len()) && !matches!(place, Place::Unwanted) {
+                    if !read.is_full(g.len())
+                        && let Some(sums) = place.sums()
+                    {
                         let (result, at) = (&result[..count], positions.clone());
                         dispatch_wide(
-                            (place, &mut sums[k]),
+                            sums,
                             #[inline(always)]
-                            |(place, sum)| add_runs::<T, Avx512>(read, at.clone(), result, place, sum),
+                            |sums| add_runs::<T, Avx512>(read, at.clone(), result, sums),
                             #[inline(always)]
-                            |(place, sum)| add_runs::<T, Avx2>(read, at.clone(), result, place, sum),
+                            |sums| add_runs::<T, Avx2>(read, at.clone(), result, sums),
                             #[inline(always)]
-                            |(place, sum)| add_runs::<T, Portable>(read, at.clone(), result, place, sum),
+                            |sums| add_runs::<T, Portable>(read, at.clone(), result, sums),
                         );
                     }
                 }
             }
         });
-        for (k, sum) in sums.into_iter().enumerate() {
-            let read = operands[k].read;
-            if read.len == 1
-                && !read.is_full(g.len())
-                && let Some(place) = places[k].run(0, 1)
-            {
-                place[0] = T::nearest(sum);
-            }
-        }
     });
 }
 
-/// Adds gradients at some output positions to those of an operand that is not read in full, or to `sum`
-/// if the operand is a single number.
+/// Adds gradients at some output positions to those of an operand that is not read in full, from its position
+/// `start` on.
 #[inline(always)]
 fn add_runs<T: Storage, S: Block>(
     read: Broadcast,
     positions: Range<usize>,
     mut dx: &[T],
-    place: &mut Place<'_, T>,
-    sum: &mut f64,
+    (sums, start): (&mut [f64], usize),
 ) {
     for (first, count) in read.runs(positions) {
         let (run, following) = dx.split_at(count);
         dx = following;
-        if read.len == 1 {
-            *sum += line_total::<T, S>(run);
-        } else if read.holds() {
-            let element = &mut place.run(first, 1).expect("wanted")[0];
+        if read.holds() {
+            let sum = &mut sums[first - start];
             // Few elements are added one by one, as a device does.
-            let few = count < LANES;
-            let before = element.to_f64();
-            *element = T::nearest(if few {
-                run.iter().fold(before, |sum, x| sum + x.to_f64())
+            let few = count < LANES && read.len > 1;
+            *sum = if few {
+                run.iter().fold(*sum, |sum, x| sum + x.to_f64())
             } else {
-                before + line_total::<T, S>(run)
-            });
+                *sum + line_total::<T, S>(run)
+            };
         } else {
-            line_add(place.run(first, count).expect("wanted"), run);
+            sums[first - start..].iter_mut().zip(run).for_each(|(sum, x)| *sum += x.to_f64());
         }
     }
 }

@@ -236,13 +236,7 @@ impl<F: RowFunction<V>, T: Float, const V: usize> Operation<T> for RowOperation<
                     self.function.pullback(rows, out, upstream, cut(cotangents, widths));
                     for (i, cotangent) in cut(cotangents, widths).into_iter().enumerate() {
                         let read = operands[i].rows;
-                        let Some(place) = piece.places[i].at(read.at(p), widths[i]) else { continue };
-                        // The gradient of a row that is read once is written; others are sums.
-                        let sum = !read.is_full(n);
-                        for (place, &x) in place.iter_mut().zip(&*cotangent) {
-                            let before = if sum { place.to_f64() } else { 0.0 };
-                            *place = T::nearest(before + x);
-                        }
+                        piece.places[i].give(read.is_full(n), read.at(p), cotangent);
                     }
                 }
             });

@@ -164,12 +164,12 @@ fn forward_one<T: Storage>(plan: &RowPlan, rows: &[&[T]], params: &[f64], out: R
     forward_range(plan, &vectors, &parameters, rows[0].len(), 0..1, out);
 }
 
-/// Where the gradient of a vector operand goes: its rows from number `first` on. The gradient of an
-/// operand that is read in full is written, any other is added to.
-struct Gradient<'a, T> {
-    slice: &'a mut [T],
-    first: usize,
-    full: bool,
+/// Where the gradient of a vector operand goes: its rows from number `first` on.
+enum Gradient<'a, T> {
+    /// Rows to be written, one for each row position.
+    Full { slice: &'a mut [T], first: usize },
+    /// Rows that are added to.
+    Sums { sums: &'a mut [f64], first: usize },
 }
 
 /// Where the gradients of the vectors go, of `n` row positions; at most `V` vectors.
@@ -181,55 +181,28 @@ fn gradients_of<'a, T: Storage, const V: usize>(
 ) -> [Option<Gradient<'a, T>>; V] {
     let mut gradients = [const { None }; V];
     for (i, place) in places.iter_mut().enumerate() {
-        let full = vectors[i].rows.is_full(n);
-        gradients[i] = place.slice().map(|(slice, first)| Gradient { slice, first, full });
+        gradients[i] = if vectors[i].rows.is_full(n) {
+            place.slice().map(|(slice, first)| Gradient::Full { slice, first })
+        } else {
+            place.sums().map(|(sums, first)| Gradient::Sums { sums, first })
+        };
     }
     gradients
 }
 
-/// The gradients of the elements of each parameter that several rows read, summed in `f64`: in `f32` a sum
-/// over a million rows would be wrong by 1e-4. Empty where there is none.
-type Sums = [SmallVec<[f64; 4]>; PARAMS];
-
-/// Sums of 0 for the parameters whose gradients are added to.
-fn no_sums<T: Storage>(parameters: &[Parameter<'_>], places: &mut [Place<'_, T>], n: usize) -> Sums {
-    let mut sums = Sums::default();
-    for ((parameter, place), sums) in parameters.iter().zip(places).zip(&mut sums) {
-        if let (Some((slice, _)), false) = (place.slice(), parameter.rows.is_full(n)) {
-            sums.resize(slice.len(), 0.0);
-        }
-    }
-    sums
-}
-
-/// Adds the cotangents of the parameters of the row positions `at`, one in each lane, to `sums`; or writes
-/// them in place where each row has an element of its own.
+/// Gives the parameters the cotangents of the row positions `at`, of `n` in all, one in each lane.
 #[inline(always)]
 fn give_parameters<T: Storage>(
     parameters: &[Parameter<'_>],
     places: &mut [Place<'_, T>],
-    sums: &mut Sums,
+    n: usize,
     at: Range<usize>,
     cotangents: &[Number; PARAMS],
 ) {
     for (q, (parameter, place)) in parameters.iter().zip(places).enumerate() {
-        let Some((slice, first)) = place.slice() else { continue };
-        let sums = &mut sums[q];
+        let full = parameter.rows.is_full(n);
         for (l, p) in at.clone().enumerate() {
-            let (element, cotangent) = (parameter.rows.at(p) - first, cotangents[q].get(l));
-            match sums.get_mut(element) {
-                Some(sum) => *sum += cotangent,
-                None => slice[element] = T::nearest(cotangent),
-            }
-        }
-    }
-}
-
-/// Adds the sums of [`give_parameters`] to the gradients.
-fn give_sums<T: Storage>(places: &mut [Place<'_, T>], sums: &Sums) {
-    for (place, sums) in places.iter_mut().zip(sums) {
-        if let Some((slice, _)) = place.slice() {
-            slice.iter_mut().zip(sums).for_each(|(to, sum)| *to = T::nearest(to.to_f64() + sum));
+            place.give(full, parameter.rows.at(p), &[cotangents[q].get(l)]);
         }
     }
 }

@@ -277,14 +277,16 @@ impl<T: Float> Operation<T> for RowDerivative {
     ) {
         let operands = Operands::new(inputs, &|i| self.is_vector(i));
         let width = operands.width;
-        grads.iter_mut().flatten().for_each(|grad| grad.fill(T::zero()));
+        // Operands that several rows read have sums for gradients.
+        let mut sums: Vec<Option<Vec<f64>>> =
+            grads.iter().map(|grad| grad.as_ref().map(|grad| vec![0.0; grad.len()])).collect();
         for (p, g) in g.chunks_exact(if self.plan.vector { width } else { 1 }).enumerate() {
             let (vectors, params) = self.read(&operands, p);
             let g: Vec<f64> = g.iter().map(|g| g.to_f64()).collect();
             let row = self.cotangents(&self.row(&vectors, params, T::EPSILON), &g);
             let mut add = |j: usize, at: usize, x: f64| {
-                if let Some(grad) = grads[j].as_deref_mut() {
-                    grad[at] = grad[at] + T::nearest(x);
+                if let Some(sums) = &mut sums[j] {
+                    sums[at] += x;
                 }
             };
             let elements = row.vectors.into_iter().chain(row.params.into_iter().map(|w| vec![w]));
@@ -299,6 +301,9 @@ impl<T: Float> Operation<T> for RowDerivative {
                     }
                 }
             }
+        }
+        for (grad, sums) in grads.iter_mut().flatten().zip(sums.into_iter().flatten()) {
+            grad.iter_mut().zip(sums).for_each(|(to, sum)| *to = T::nearest(sum));
         }
     }
 }

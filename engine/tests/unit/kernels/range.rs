@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cotangent_engine::{Device, Float, Sparsity, Tape, Tensor, Var, Weights, softmax_in_place};
+use cotangent_engine::{Device, Float, Sparsity, Tape, Tensor, Var, Weights, row_formula, softmax_in_place};
 
 /// The value of a computation and the gradient of its only input.
 fn differentiated<T: Float>(x: &Tensor<T>, f: impl for<'t> Fn(Var<'t, T>) -> Var<'t, T>) -> (Vec<T>, Vec<T>) {
@@ -53,4 +53,51 @@ fn nothing_to_attend_to_has_weights_of_zero() {
     }
     check::<f32>();
     check::<f64>();
+}
+
+row_formula! {
+    /// The square of the distance.
+    Square = "test.square": number [Difference(1, 0)];
+    dd = Dot(0, 0) => dd
+}
+
+row_formula! {
+    /// The same with kernels of its own.
+    SpecialisedSquare = "test.specialised_square": number [Difference(1, 0)], kernel specialised;
+    dd = Dot(0, 0) => dd
+}
+
+/// The gradient of a row that very many rows share is a sum in `f64`, whatever the rows are stored in. So is that of
+/// a second derivative.
+#[test]
+fn shared_rows_have_accurate_gradients() {
+    type Shared = for<'t> fn(Var<'t, f32>, Var<'t, f32>) -> Var<'t, f32>;
+    let operations: [(&str, usize, Shared); 6] = [
+        ("row formula", 1 << 20, |rows, x| Var::scalar(Square, [&rows, &x], [])),
+        ("specialised", 1 << 20, |rows, x| Var::scalar(SpecialisedSquare, [&rows, &x], [])),
+        ("elementwise", 1 << 20, |rows, x| rows * x),
+        ("layer norm", 1 << 20, |rows, x| rows.layer_norm(x, x, 1e-5)),
+        ("tangent", 1 << 16, |rows, x| {
+            let tape = rows.tape();
+            let y = Var::scalar(Square, [&rows, &x], []);
+            tape.jvp(y, &[(x, tape.constant(&Tensor::new([2], vec![0.3, 0.1])))])
+        }),
+        ("tangents", 1 << 16, |rows, x| {
+            let tape = rows.tape();
+            let direction = tape.constant(&Tensor::new(rows.shape(), vec![0.3; rows.shape().len()]));
+            tape.jvp(Var::scalar(Square, [&rows, &x], []), &[(rows, direction)])
+        }),
+    ];
+    for (name, n, operation) in operations {
+        let gradient = |n: usize| {
+            let rows = Tensor::from_fn([n, 2], |i| [0.3, 0.1][i % 2]);
+            let x = Tensor::new([2], vec![-0.2_f32, 0.43]);
+            let (_, dx) = differentiated(&x, |x| operation(x.tape().constant(&rows), x));
+            dx.into_iter().map(f64::from).collect::<Vec<_>>()
+        };
+        for (all, one) in gradient(n).into_iter().zip(gradient(1)) {
+            let error = all / (n as f64 * one) - 1.0;
+            assert!(error.abs() < 2e-7, "{name}: {error:e}");
+        }
+    }
 }

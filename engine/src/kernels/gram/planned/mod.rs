@@ -12,7 +12,7 @@ use std::ops::Range;
 use self::chunk::{Chunk, Sizes, Together, in_step};
 use self::linear::{Terms, linear};
 use super::shares::{Shares, Surveyed};
-use super::{Gradient, give_parameters, give_sums, gradients_of, no_sums, settle};
+use super::{Gradient, give_parameters, gradients_of, settle};
 use crate::formula::cotangents::{BODY, leaves, region_of};
 use crate::formula::domain::Domain;
 use crate::formula::plan::{BASIS, Number, ROWS, RowPlan, VECTORS};
@@ -180,7 +180,7 @@ fn backward_rows<T: Storage, S: Block>(
     let in_step = in_step(vectors, range.end);
     let mut chunk = Chunk::<T, S>::new(plan, width, sizes, memory);
     let mut cotangents = chunk.values.clone();
-    let (mut shares, mut sums) = (Shares::new(), no_sums(parameters, parameter_places, n));
+    let mut shares = Shares::new();
     let (inputs, results) = (plan.invariants.len(), plan.outputs);
     for start in range.clone().step_by(chunk.rows) {
         let at = start..range.end.min(start + chunk.rows);
@@ -206,10 +206,9 @@ fn backward_rows<T: Storage, S: Block>(
             let first = at.start + group * ROWS;
             let at = first..at.end.min(first + ROWS);
             distribute(plan, &chunk, vectors, &mut gradients, &shares, (group, at.clone()), g);
-            give_parameters(parameters, parameter_places, &mut sums, at, &shares.of_params);
+            give_parameters(parameters, parameter_places, n, at, &shares.of_params);
         }
     }
-    give_sums(parameter_places, &sums);
 }
 
 /// Writes or adds the cotangents of the inputs of a group of rows, at the positions `at`. `g` holds the
@@ -227,7 +226,7 @@ fn distribute<T: Storage, S: Block>(
     let (basis, width) = (plan.basis.len(), chunk.width);
     let start_of = |slot: usize| slot * chunk.stride + group * chunk.blocks;
     for (i, gradient) in gradients[..plan.vectors].iter_mut().enumerate() {
-        let Some(Gradient { slice, first, full }) = gradient else { continue };
+        let Some(gradient) = gradient else { continue };
         let mut terms = Terms::new();
         for a in 0..basis {
             if plan.layout.receives[i][a] {
@@ -238,49 +237,72 @@ fn distribute<T: Storage, S: Block>(
             terms.push((start_of(basis), shares.of_upstream[BODY][i]));
         }
         for (l, p) in at.clone().enumerate() {
-            let position = if *full { p } else { vectors[i].rows.at(p) };
-            let slice = &mut slice[(position - *first) * width..];
-            let before = [0, width - 1].map(|end| if *full { 0.0 } else { slice[end].to_f64() });
-            if *full {
-                linear::<S>(
-                    chunk.vectors,
-                    &terms,
-                    chunk.blocks,
-                    l,
-                    #[inline(always)]
-                    |block, y| write(slice, block * LANES, width - block * LANES, y),
-                );
-            } else {
-                linear::<S>(
-                    chunk.vectors,
-                    &terms,
-                    chunk.blocks,
-                    l,
-                    #[inline(always)]
-                    |block, y| add(slice, block * LANES, width - block * LANES, y),
-                );
-            }
-            if !plan.layout.has_end {
-                continue;
-            }
-            for (which, end) in [0, width - 1].into_iter().enumerate() {
-                let region = region_of(plan.metric, end, width);
-                let mut y = shares.of_ends[which][i].get(l);
-                if width == 1 {
-                    y += shares.of_ends[1 - which][i].get(l);
-                }
-                for a in 0..basis {
-                    if leaves(plan.metric, region) && plan.layout.receives[i][a] {
-                        let coordinate =
-                            chunk.vectors[start_of(a) + end / LANES][l].read::<S>().lanes().get(end % LANES);
-                        y += shares.of_basis[region][i][a].get(l) * coordinate;
+            let g: &[T] = if plan.vector { &g[p * width..][..width] } else { &[] };
+            match gradient {
+                Gradient::Full { slice, first } => {
+                    let row = &mut slice[(p - *first) * width..];
+                    linear::<S>(
+                        chunk.vectors,
+                        &terms,
+                        chunk.blocks,
+                        l,
+                        #[inline(always)]
+                        |block, y| write(row, block * LANES, width - block * LANES, y),
+                    );
+                    if plan.layout.has_end {
+                        for end in [0, width - 1] {
+                            row[end] = T::nearest(end_cotangent(plan, chunk, shares, (i, group, l), end, g));
+                        }
                     }
                 }
-                if plan.vector {
-                    y += shares.of_upstream[region][i].get(l) * g[p * width + end].to_f64();
+                Gradient::Sums { sums, first } => {
+                    let row = &mut sums[(vectors[i].rows.at(p) - *first) * width..];
+                    let before = [row[0], row[width - 1]];
+                    linear::<S>(
+                        chunk.vectors,
+                        &terms,
+                        chunk.blocks,
+                        l,
+                        #[inline(always)]
+                        |block, y| add(row, block * LANES, width - block * LANES, y),
+                    );
+                    if plan.layout.has_end {
+                        for (before, end) in before.into_iter().zip([0, width - 1]) {
+                            row[end] = before + end_cotangent(plan, chunk, shares, (i, group, l), end, g);
+                        }
+                    }
                 }
-                slice[end] = T::nearest(before[which] + y);
             }
         }
     }
+}
+
+/// The cotangent of the first or the last coordinate of input `i` of row `l` of a group. `g` is the row's
+/// upstream cotangent.
+#[inline(always)]
+fn end_cotangent<T: Storage, S: Block>(
+    plan: &RowPlan,
+    chunk: &Chunk<'_, '_, T, S>,
+    shares: &Shares<Number, VECTORS, BASIS>,
+    (i, group, l): (usize, usize, usize),
+    end: usize,
+    g: &[T],
+) -> f64 {
+    let (width, which) = (chunk.width, usize::from(end > 0));
+    let region = region_of(plan.metric, end, width);
+    let mut y = 0.0 + shares.of_ends[which][i].get(l); // not −0
+    if width == 1 {
+        y += shares.of_ends[1 - which][i].get(l);
+    }
+    for a in 0..plan.basis.len() {
+        if leaves(plan.metric, region) && plan.layout.receives[i][a] {
+            let start = a * chunk.stride + group * chunk.blocks;
+            let coordinate = chunk.vectors[start + end / LANES][l].read::<S>().lanes().get(end % LANES);
+            y += shares.of_basis[region][i][a].get(l) * coordinate;
+        }
+    }
+    if plan.vector {
+        y += shares.of_upstream[region][i].get(l) * g[end].to_f64();
+    }
+    y
 }

@@ -8,7 +8,7 @@ use crate::formula::cotangents::{
 use crate::formula::plan::{Number, ROWS, RowPlan};
 use crate::formula::row::RowFormula;
 use crate::kernels::gram::shares::Shares;
-use crate::kernels::gram::{GROUPS, Gradient, NARROW, give_parameters, give_sums, gradients_of, no_sums};
+use crate::kernels::gram::{GROUPS, Gradient, NARROW, give_parameters, gradients_of};
 use crate::kernels::operands::{Operand, Parameter};
 use crate::kernels::pieces::Piece;
 use crate::numbers::lanes::unrolled;
@@ -35,7 +35,6 @@ pub(super) fn backward_piece<F, T, S, const V: usize, const B: usize, const I: u
     let n = g.len() / row_len;
     let (places, parameter_places) = piece.places.split_at_mut(V);
     let mut gradients = gradients_of::<T, V>(vectors, places, n);
-    let mut sums = no_sums(parameters, parameter_places, n);
     let mut survey = Survey::<S, B, I, O>::new();
     let mut rows = [[[[].as_slice(); V]; ROWS]; GROUPS];
     let zero = Number::splat(0.0);
@@ -68,18 +67,18 @@ pub(super) fn backward_piece<F, T, S, const V: usize, const B: usize, const I: u
             for (l, p) in at.clone().enumerate() {
                 let mut starts = [0; V];
                 for i in 0..V {
-                    if let Some(gradient) = &gradients[i] {
-                        let position = if gradient.full { p } else { vectors[i].rows.at(p) };
-                        starts[i] = (position - gradient.first) * width;
-                    }
+                    starts[i] = match &gradients[i] {
+                        None => 0,
+                        Some(Gradient::Full { first, .. }) => (p - first) * width,
+                        Some(Gradient::Sums { first, .. }) => (vectors[i].rows.at(p) - first) * width,
+                    };
                 }
                 let g = &g[p * row_len..][..row_len];
                 distribute::<F, T, S, V, B, I, O>(&rows[l], &mut gradients, &starts, &shares, l, g);
             }
-            give_parameters(parameters, parameter_places, &mut sums, at, &shares.of_params);
+            give_parameters(parameters, parameter_places, n, at, &shares.of_params);
         }
     }
-    give_sums(parameter_places, &sums);
 }
 
 /// The shares of a group of rows: as [`Shares::compute`], with all that a plan says known to the compiler.
@@ -155,11 +154,11 @@ fn distribute<F, T, S, const V: usize, const B: usize, const I: usize, const O: 
 {
     let width = row[0].len();
     let receives = const { receivers::<F, V, B, I, O>() };
-    let mut before = [[T::zero(); 2]; V];
+    let mut before = [[0.0; 2]; V];
     if const { splits::<F, V, B, I, O>() } {
         for i in 0..V {
-            if let Some(Gradient { slice, full: false, .. }) = &gradients[i] {
-                before[i] = [slice[starts[i]], slice[starts[i] + width - 1]];
+            if let Some(Gradient::Sums { sums, .. }) = &gradients[i] {
+                before[i] = [sums[starts[i]], sums[starts[i] + width - 1]];
             }
         }
     }
@@ -172,7 +171,7 @@ fn distribute<F, T, S, const V: usize, const B: usize, const I: usize, const O: 
         |c, inputs, g: S| {
             let (basis, left) = (basis::<F, S, V, B, I, O>(inputs, c, width), width - c);
             for i in 0..V {
-                let Some(Gradient { slice, full, .. }) = &mut gradients[i] else { continue };
+                let Some(gradient) = &mut gradients[i] else { continue };
                 let mut y = S::splat(0.0);
                 for a in 0..B {
                     if receives[i][a] {
@@ -183,7 +182,10 @@ fn distribute<F, T, S, const V: usize, const B: usize, const I: usize, const O: 
                     y = y + S::splat(shares.of_upstream[0][i].get(l)) * g;
                 }
                 let at = starts[i] + c;
-                if *full { write(slice, at, left, y) } else { add(slice, at, left, y) }
+                match gradient {
+                    Gradient::Full { slice, .. } => write(slice, at, left, y),
+                    Gradient::Sums { sums, .. } => add(sums, at, left, y),
+                }
             }
         },
     );
@@ -199,7 +201,7 @@ fn distribute<F, T, S, const V: usize, const B: usize, const I: usize, const O: 
         let basis = basis::<F, S, V, B, I, O>(inputs, c, width);
         let region = region_of(F::METRIC, at, width);
         for i in 0..V {
-            let Some(Gradient { slice, .. }) = &mut gradients[i] else { continue };
+            let Some(gradient) = &mut gradients[i] else { continue };
             let mut y = shares.of_ends[which][i].get(l);
             if width == 1 {
                 y += shares.of_ends[1 - which][i].get(l);
@@ -212,7 +214,11 @@ fn distribute<F, T, S, const V: usize, const B: usize, const I: usize, const O: 
             if F::VECTOR {
                 y += shares.of_upstream[region][i].get(l) * g[at].to_f64();
             }
-            slice[starts[i] + at] = T::nearest(before[i][which].to_f64() + y);
+            let (place, y) = (starts[i] + at, before[i][which] + y);
+            match gradient {
+                Gradient::Full { slice, .. } => slice[place] = T::nearest(y),
+                Gradient::Sums { sums, .. } => sums[place] = y,
+            }
         }
     }
 }
