@@ -129,6 +129,7 @@ pub use kernels::update_rows::{RowUpdate, update_rows};
 pub use numbers::dual::Dual;
 pub use numbers::elementary::{self, Element};
 pub use numbers::lanes::Lanes;
+pub use numbers::norm::norm;
 pub use numbers::rng;
 pub use numbers::scalar::{self, Scalar};
 pub use numbers::simd::instruction_set;

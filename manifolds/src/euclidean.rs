@@ -18,7 +18,7 @@ pub struct Euclidean;
 /// The row formulas of Euclidean space.
 pub mod formulas {
     use cotangent_engine::registry::{Formula, Sample::Free};
-    use cotangent_engine::row_formula;
+    use cotangent_engine::{norm, row_formula};
 
     row_formula! {
         /// `⟨u, v⟩`.
@@ -29,13 +29,13 @@ pub mod formulas {
     row_formula! {
         /// `‖x − y‖`.
         pub Dist = "euclidean.dist": number [Difference(1, 0)];
-        dd = Dot(0, 0) => dd.sqrt()
+        dd = Dot(0, 0), extreme = Extreme(0) => norm(dd, extreme)
     }
 
     row_formula! {
         /// `‖v‖`.
         pub Norm = "euclidean.norm": number [Input(0)];
-        vv = Dot(0, 0) => vv.sqrt()
+        vv = Dot(0, 0), extreme = Extreme(0) => norm(vv, extreme)
     }
 
     row_formula! {

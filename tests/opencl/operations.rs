@@ -38,6 +38,29 @@ fn reductions_along_every_axis() {
         .logsumexp(-1));
 }
 
+/// Norms and distances whose squares leave the range, and weights of scores that are all −∞.
+#[test]
+fn beyond_the_range_of_squares_and_exponentials() {
+    for unit in [1e200, 1e-200] {
+        for axis in [0, 1, -1] {
+            same!(4.0, [[3, 70, 5]], |v| (v[0] * unit).norm_axis(axis));
+        }
+        same!(4.0, [[9, 5], [5]], |v| Euclidean.dist(&(v[0] * unit), &(v[1] * unit)));
+        same!(4.0, [[9], [9]], |v| (v[0] * unit).hypot(v[1] * unit));
+    }
+    same!(0.0, [[4, 7], [7]], |v| (v[0] * 1e200).layer_norm(v[1], v[1], 1e-5));
+    same!(4.0, [[9, 5], [9, 5]], |v| PoincareBall::new(-1.0).dist(&(v[0] * 1e-170), &(v[1] * 1e-170)));
+    fn lowest<T: Float>(v: Var<'_, T>) -> Var<'_, T> {
+        v.masked_fill(v.tape().constant(&Tensor::scalar(T::nearest(1.0))), f64::NEG_INFINITY)
+    }
+    let edges = std::sync::Arc::new(Sparsity::new(2, 3, &[(0, 0), (0, 2), (1, 1)]));
+    assert_same(0.0, &[&[3, 40]], &|v| lowest(v[0]).softmax(-1), &|v| lowest(v[0]).softmax(-1));
+    assert_same(0.0, &[&[3, 40]], &|v| lowest(v[0]).log_softmax(-1), &|v| lowest(v[0]).log_softmax(-1));
+    assert_same(0.0, &[&[3]], &|v| lowest(v[0]).segment_softmax(&edges), &|v| {
+        lowest(v[0]).segment_softmax(&edges)
+    });
+}
+
 /// Lines of neighbouring elements are summed in the same order as on the processor. There are rows that fill
 /// a group and its lanes and rows that do not, lines of one block and of several blocks, and long lines that
 /// are summed in pieces.

@@ -6,6 +6,7 @@ pub mod dual;
 pub mod elementary;
 pub mod lanes;
 pub mod line;
+pub mod norm;
 pub mod parallel;
 pub mod per_type;
 pub mod rng;

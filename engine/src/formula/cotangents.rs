@@ -31,7 +31,8 @@ pub(crate) fn of_invariant<S: Scalar>(
         }
         Invariant::Margin(a) => {
             give(Receiver::Pair(a, a), S::constant(2.0) * kappa * w);
-            give(Receiver::Param(0), w * products[0]);
+            // A margin that the result does not depend on gives nothing, even if the square is infinite.
+            give(Receiver::Param(0), S::select(S::zero().lt(w.abs()), w * products[0], w));
         }
         Invariant::Along(a, b) => {
             // ∂(⟨a, b⟩/‖b‖) =
@@ -45,6 +46,7 @@ pub(crate) fn of_invariant<S: Scalar>(
             give(Receiver::Pair(b, a), w_per_norm);
             give(Receiver::Pair(b, b), -along_b);
         }
+        Invariant::Extreme(a) => give(Receiver::Pair(a, a), w * products[0]),
         Invariant::Wedge(a, b, c) => {
             // The product rule on ⟨a, a⟩⟨b, c⟩ − ⟨a, b⟩⟨a, c⟩.
             let [aa, ab, ac, bc] = *products;
@@ -120,7 +122,9 @@ pub(crate) const fn paired(invariants: &[Invariant], a: usize, b: usize) -> bool
             {
                 return true;
             }
-            Invariant::Along(_, c) | Invariant::Margin(c) if a == c && b == c => return true,
+            Invariant::Along(_, c) | Invariant::Margin(c) | Invariant::Extreme(c) if a == c && b == c => {
+                return true;
+            }
             Invariant::Wedge(c, d, e) if among(a, [c, d, e]) && among(b, [c, d, e]) => return true,
             _ => {}
         }
@@ -135,6 +139,7 @@ pub(crate) const fn multiplies(invariants: &[Invariant], a: usize, b: usize) -> 
     while k < invariants.len() {
         let pairs: &[(usize, usize)] = match invariants[k] {
             Invariant::Dot(c, d) => &[(c, d)],
+            Invariant::Extreme(c) => &[(c, c)],
             Invariant::Wedge(c, d, e) => &[(c, c), (c, d), (c, e), (d, e)],
             _ => &[],
         };

@@ -39,6 +39,9 @@ pub enum Invariant {
     /// `Along(a, a)` is the norm. Accurate also where squares of coordinates overflow or underflow. Not for
     /// the Minkowski metric.
     Along(usize, usize),
+    /// The norm of a basis vector whose product with itself overflows or underflows; 0 where it does not.
+    /// Beside `Dot(a, a)` it costs next to nothing: see [`norm`](crate::norm). Not for the Minkowski metric.
+    Extreme(usize),
     /// The first coordinate of an input, whatever the metric.
     First(usize),
     /// The last coordinate of an input, whatever the metric.

@@ -89,10 +89,11 @@ fn in_lanes<S: Block>(mean: f64, width: usize) -> [S; 2] {
     [S::splat(mean), S::load(&last)]
 }
 
-/// 1/√(variance + epsilon), given the sum of squares about the mean.
+/// 1/√(variance + epsilon), given the sum of squares about the mean; NaN where that overflows.
 #[inline(always)]
 fn inverse_deviation(squares: f64, width: usize, epsilon: f64) -> f64 {
-    (squares / width as f64 + epsilon).sqrt().recip()
+    let variance = squares / width as f64 + epsilon;
+    if variance == f64::INFINITY { f64::NAN } else { variance.sqrt().recip() }
 }
 
 /// A row's elements in `f64`, in whole blocks.

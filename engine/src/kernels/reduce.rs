@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 
 use crate::numbers::lanes::Lanes;
 use crate::numbers::line::{BLOCK, larger, line_max, line_square, line_sum, line_total, load};
+use crate::numbers::norm;
 use crate::numbers::parallel::{self, PIECES};
 use crate::numbers::scalar::Scalar;
 use crate::numbers::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch, dispatch_wide};
@@ -60,7 +61,7 @@ impl Reduction {
         match self {
             Reduction::Sum => line_total::<T, S>(x),
             Reduction::Mean => line_total::<T, S>(x) / n,
-            Reduction::Norm => line_square::<T, S>(x).sqrt(),
+            Reduction::Norm => norm::norm_of(line_square::<T, S>(x), x.iter().map(|x| x.to_f64())),
             Reduction::Max => line_max(x).to_f64(),
             Reduction::LogSumExp => {
                 let max = line_max(x);
@@ -98,7 +99,15 @@ impl Reduction {
         match self {
             Reduction::Sum => fold(axis.n, row, |x| x.widen()),
             Reduction::Mean => fold(axis.n, row, |x| x.widen()) / Lanes::splat(axis.n as f64),
-            Reduction::Norm => fold(axis.n, row, |x| x.widen().square()).sqrt(),
+            Reduction::Norm => {
+                let mut y = fold(axis.n, row, |x| x.widen().square());
+                for l in 0..count {
+                    let line = x.get(start + l..).unwrap_or_default();
+                    let line = line.iter().step_by(axis.inner).take(axis.n);
+                    y.set(l, norm::norm_of(y.get(l), line.map(|x| x.to_f64())));
+                }
+                y
+            }
             Reduction::Max | Reduction::LogSumExp => {
                 let lowest = Lanes::splat(T::nearest(f64::NEG_INFINITY));
                 let max = (0..axis.n).fold(lowest, |max, j| larger(max, row(j)));
@@ -153,8 +162,12 @@ impl Reduction {
                 let empty = y.lt(Lanes::splat(T::nearest(-T::LARGEST)));
                 g * Lanes::select(empty, Lanes::splat(T::zero()), (x - y).exp())
             }
-            // Where the norm is 0 or NaN, so is the gradient.
-            Reduction::Norm => Lanes::select(Lanes::splat(T::zero()).lt(y), g * (x / y), y),
+            // Where the norm is 0, so is the gradient; where it is not finite, the gradient is NaN.
+            Reduction::Norm => {
+                let infinity = Lanes::splat(T::nearest(f64::INFINITY));
+                let y = Lanes::select(y.lt(infinity), y, Lanes::splat(T::nearest(f64::NAN)));
+                Lanes::select(Lanes::splat(T::zero()).lt(y), g * (x / y), y)
+            }
             Reduction::Max => unreachable!("its gradient goes to one element"),
         }
     }

@@ -7,9 +7,11 @@ typedef float2 scalar;
 
 #define scalar_of(x) ((scalar)(0, (float)(x)))
 #define rounded(x) ((x).hi)
-// SLACK is the rounding error that a margin may have. LEAST is the least normal number.
+// SLACK is the rounding error that a margin may have. LEAST is the least normal number. A sum of squares from
+// LEAST_SQUARE on has all its digits.
 #define SLACK 0x1p-42f
 #define LEAST 0x1p-126f
+#define LEAST_SQUARE 0x1p-76f
 #define neg(x) (-(x))
 
 // a + b for |a| >= |b|; a alone where the sum is not finite.

@@ -91,7 +91,7 @@ impl RowPlan {
     /// How many products the reverse pass of an invariant needs.
     fn products(invariant: &Invariant) -> usize {
         match invariant {
-            Invariant::Margin(_) | Invariant::Along(..) => 1,
+            Invariant::Margin(_) | Invariant::Along(..) | Invariant::Extreme(_) => 1,
             Invariant::Wedge(..) => 4,
             _ => 0,
         }
@@ -142,12 +142,14 @@ impl RowPlan {
         }
         let mut sums = String::new();
         for (k, invariant) in self.invariants.iter().enumerate() {
+            let mut sum_product = |i: usize, j: usize| {
+                let _ = writeln!(c, "scalar dot{k}[OWN] = ZEROS;");
+                let lowered = self.lower(&format!("b[{j}]"));
+                let _ = writeln!(sums, "dot{k}[l] = add(dot{k}[l], mul(b[{i}], {lowered}));");
+            };
             match *invariant {
-                Invariant::Dot(i, j) => {
-                    let _ = writeln!(c, "scalar dot{k}[OWN] = ZEROS;");
-                    let lowered = self.lower(&format!("b[{j}]"));
-                    let _ = writeln!(sums, "dot{k}[l] = add(dot{k}[l], mul(b[{i}], {lowered}));");
-                }
+                Invariant::Dot(i, j) => sum_product(i, j),
+                Invariant::Extreme(i) => sum_product(i, i),
                 Invariant::Along(i, j) => {
                     let _ = writeln!(c, "scalar dot{k}[OWN] = ZEROS, norm{k}[OWN] = ZEROS;");
                     let lowered = self.lower(&format!("b[{j}]"));
@@ -213,6 +215,12 @@ impl RowPlan {
                     product(0, &format!("mul(norm, scalar_of(units[{j}]))")),
                     put(k, &format!("rounded(norm) > 0 ? mul(div(dot, norm), scalar_of(units[{i}])) : norm"))
                 ),
+                Invariant::Extreme(_) => format!(
+                    "{{ scalar slope; const scalar sum = sum_of(dot{k}, team);\n\
+                     const scalar norm = ITEM == 0 ? extreme{k}(x, width, sum, &slope) : ZERO;\n{}{}}}\n",
+                    product(0, "slope"),
+                    put(k, "norm")
+                ),
                 Invariant::Wedge(..) => format!(
                     "{{ scalar products[4];\n\
                      const scalar wedge = wedge{k}(x, width, team, products);\n{}{}}}\n",
@@ -236,6 +244,32 @@ impl RowPlan {
             }
         }
         c + "}\n"
+    }
+
+    /// `extremeK(x, width, square, slope)` for invariant K: the norm of a basis vector whose square overflows or
+    /// underflows and its slope, as in [`crate::kernels::gram::basis::extreme`].
+    fn extreme_source(&self, k: usize, i: usize) -> String {
+        let (b, x) = (self.basis.len(), self.lower(&format!("b[{i}]")));
+        let each =
+            |text: String| format!("for (ulong c = 0; c < width; c++) {{ basis(x, c, width, b); {text} }}\n");
+        let largest = each(format!(
+            "const wide size = fabs(rounded({x})); if (size > largest || isnan(size)) largest = size;"
+        ));
+        let sum = each(format!("const scalar scaled = div({x}, unit); sum = add(sum, mul(scaled, scaled));"));
+        format!(
+            "static scalar extreme{k}(__global const elem *const *x, ulong width, scalar square, \
+             scalar *slope) {{\n\
+             *slope = ZERO;\n\
+             if (rounded(square) >= LEAST_SQUARE && rounded(square) < INFINITY) return ZERO;\n\
+             scalar b[{b}], sum = ZERO; wide largest = 0;\n{largest}\
+             if (largest != 0 && !isfinite(largest)) *slope = scalar_of(NAN);\n\
+             if (largest == 0 || !isfinite(largest)) return scalar_of(largest);\n\
+             const scalar unit = scalar_of(ldexp((wide)1, ilogb(largest)));\n{sum}\
+             const scalar norm = mul(sqrt_of(sum), unit);\n\
+             *slope = scalar_of(isfinite(rounded(norm)) ? 1 : NAN);\n\
+             *slope = div(*slope, norm);\n\
+             return norm;\n}}\n"
+        )
     }
 
     /// `wedgeK(x, width, team, products)` for invariant K: the wedge of three basis vectors as in
@@ -415,6 +449,7 @@ impl RowPlan {
         }
         let wedges = self.invariants.iter().enumerate().filter_map(|(k, invariant)| match *invariant {
             Invariant::Wedge(a, b, d) => Some(self.wedge_source(k, [a, b, d])),
+            Invariant::Extreme(i) => Some(self.extreme_source(k, i)),
             _ => None,
         });
         [

@@ -8,7 +8,8 @@
     x += r * width
 
 static wide inverse_deviation(wide squares, ulong width, wide epsilon) {
-    return 1 / sqrt(squares / width + epsilon);
+    const wide variance = squares / width + epsilon;
+    return variance == INFINITY ? NAN : 1 / sqrt(variance);
 }
 
 __kernel TOGETHER void forward(

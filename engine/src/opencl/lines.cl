@@ -30,8 +30,27 @@ __kernel void norm_gradient(
     __global elem *dx
 ) {
     ELEMENT(count);
-    // Where the norm is 0 or NaN, so is the gradient.
-    dx[p] = y[q] > 0 ? g[q] * (x[p] / y[q]) : y[q];
+    // Where the norm is 0, so is the gradient; where it is not finite, the gradient is NaN.
+    dx[p] = y[q] > 0 && isfinite(y[q]) ? g[q] * (x[p] / y[q]) : y[q] - y[q];
+}
+
+// Norms y whose squares have left the range, below `least` or infinite, are computed again in units of a power
+// of two near the largest magnitude of the line.
+__kernel void scaled_norm(
+    ulong lines, ulong n, ulong inner, wide least, __global const elem *x, __global elem *y
+) {
+    const ulong q = get_global_id(0);
+    if (q >= lines || !(y[q] < least || y[q] == INFINITY)) return;
+    const ulong first = q / inner * n * inner + q % inner;
+    wide largest = 0, sum = 0;
+    for (ulong j = 0; j < n; j++) largest = fmax(largest, fabs((wide)x[first + j * inner]));
+    if (largest == 0 || isinf(largest)) return;
+    const wide unit = ldexp((wide)1, ilogb(largest));
+    for (ulong j = 0; j < n; j++) {
+        const wide scaled = x[first + j * inner] / unit;
+        sum = sum + scaled * scaled;
+    }
+    y[q] = (elem)(sqrt(sum) * unit);
 }
 
 // The gradient of a line goes to its first maximum. For a line with NaN in it, every element gets NaN.

@@ -6,6 +6,7 @@ use super::fold::{Broadcasted, DOT, Fold, INVERSE_SUM_EXP, LOG_SUM, LOG_SUM_EXP,
 use super::form::{Forward, OnDevice, Reverse};
 use crate::kernels::reduce::{Axis, Reduce, Reduction};
 use crate::kernels::softmax::Softmax;
+use crate::numbers::norm;
 use crate::numbers::storage::Storage;
 use crate::tensor::device::memory::Memory;
 use crate::tensor::device::program::{Key, c_type, functions};
@@ -19,10 +20,15 @@ fn lines(Axis { outer, n, inner }: Axis) -> Broadcasted {
     Broadcasted { read, n: outer * n * inner, width: 1 }
 }
 
-fn launch<'q, T: Storage>(queue: &'q Queue, name: &'static str, axis: Axis) -> Launch<'q> {
+/// The launch of a kernel over `count` elements or lines.
+fn launch_over<'q, T: Storage>(queue: &'q Queue, name: &'static str, axis: Axis, count: usize) -> Launch<'q> {
     let source = || functions(c_type::<T>(), &[]) + include_str!("lines.cl");
     let program = queue.program::<T>(Key::new::<T>("lines", None), source);
-    queue.launch(&program, name).size(axis.outer * axis.n * axis.inner).size(axis.n).size(axis.inner)
+    queue.launch(&program, name).size(count).size(axis.n).size(axis.inner)
+}
+
+fn launch<'q, T: Storage>(queue: &'q Queue, name: &'static str, axis: Axis) -> Launch<'q> {
+    launch_over::<T>(queue, name, axis, axis.outer * axis.n * axis.inner)
 }
 
 /// A reduction into new memory.
@@ -53,6 +59,13 @@ impl<T: Storage> OnDevice<T> for Reduce {
             }
         };
         fold.run::<T>(queue, &x, lines(axis), None, out);
+        if self.reduction == Reduction::Norm {
+            // The roots of the least sums of squares that have all their digits, in `f64` and in `f32`.
+            let least = if queue.has_f64() { norm::LEAST_SQUARE.sqrt() } else { 2f64.powi(-50) };
+            let count = axis.outer * axis.inner;
+            let launch = launch_over::<T>(queue, "scaled_norm", axis, count).number(least);
+            launch.memory(&x).memory(out).over(count);
+        }
     }
 
     fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {

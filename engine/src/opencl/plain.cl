@@ -7,6 +7,7 @@ typedef wide scalar;
 // See compensated.cl.
 #define SLACK 0
 #define LEAST 0x1p-1022
+#define LEAST_SQUARE 0x1p-960
 #define neg(x) (-(x))
 #define add(x, y) ((x) + (y))
 #define sub(x, y) ((x) - (y))

@@ -66,12 +66,17 @@ elementwise! {
     Min min (x in -3.0..0.0, y in 0.1..3.0) = x.min(y);
     /// The larger of two, NaN where one is NaN; where they are equal, the second gets the gradient.
     Maximum maximum (x in -3.0..0.0, y in 0.1..3.0) = x.max(y);
-    /// `√(x² + y²)`, with derivative 0 where both are 0. In `f32` the squares do not overflow, and
-    /// underflow only below 1e-36.
+    /// `√(x² + y²)`, with derivative 0 where both are 0. Squares neither overflow nor underflow.
     Hypot hypot (x in -3.0..3.0, y in -3.0..3.0) = {
         let size = x.abs() + y.abs();
-        let tiny = S::select(size.lt(S::constant(1e-15)), S::constant(2f64.powi(60)), S::one());
-        let scale = S::select(S::constant(1e15).lt(size), S::constant(2f64.powi(-70)), tiny);
+        // Powers of two, by which numbers of any size are scaled without rounding. The outer ones are for `f64`;
+        // `f32` has no numbers of that size.
+        let (tiny, small) = (size.lt(S::constant(1e-150)), size.lt(S::constant(1e-15)));
+        let (large, huge) = (S::constant(1e15).lt(size), S::constant(1e150).lt(size));
+        let scale = S::select(small, S::constant(2f64.powi(60)), S::one());
+        let scale = S::select(tiny, S::constant(2f64.powi(600)), scale);
+        let scale = S::select(large, S::constant(2f64.powi(-70)), scale);
+        let scale = S::select(huge, S::constant(2f64.powi(-600)), scale);
         ((x * scale).square() + (y * scale).square()).sqrt() / scale
     };
     /// `|x|`, with derivative 1 at 0.

@@ -11,6 +11,7 @@ use crate::formula::plan::{Number, ROWS, RowPlan};
 use crate::formula::row::{Invariant, Metric, RowFormula, Vector};
 use crate::numbers::dual::{Dual, Nested};
 use crate::numbers::lanes::{Lanes, array};
+use crate::numbers::norm;
 use crate::numbers::scalar::Scalar;
 use crate::numbers::trace::{Expression, Trace};
 use crate::tape::float::Float;
@@ -291,6 +292,11 @@ impl RowPlan {
             .map(|invariant| match *invariant {
                 Invariant::Dot(a, b) | Invariant::Accurate(a, b) => dot(a, b),
                 Invariant::Along(a, b) => dot(a, b) / dot(b, b).sqrt(),
+                Invariant::Extreme(a) => {
+                    let squares = basis.iter().enumerate().map(|(c, v)| (sign(c) * v[a], v[a]));
+                    let square: f64 = squares.clone().map(|(x, y)| x * y).sum();
+                    if norm::is_accurate(square) { 0.0 } else { norm::scaled(squares.map(|(x, _)| x)) }
+                }
                 Invariant::First(i) => vectors[i][0],
                 Invariant::Last(i) => vectors[i][vectors[i].len() - 1],
                 Invariant::Margin(a) => {

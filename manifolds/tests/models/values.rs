@@ -2,10 +2,10 @@
 //! laws are in `tests/laws`.
 
 use cotangent_engine::domain::bounded_time;
-use cotangent_engine::{Float, Row, Rows, Tensor, check};
+use cotangent_engine::{Float, Row, Rows, Tape, Tensor, check};
 use cotangent_manifolds::{
-    Euclidean, HalfSpace, Klein, Lorentz, Manifold, PoincareBall, Product, ProductSpace, ProjectedSphere,
-    Sphere, Stereographic,
+    Curved, Euclidean, HalfSpace, Klein, Lorentz, Manifold, PoincareBall, Product, ProductSpace,
+    ProjectedSphere, Sphere, Stereographic,
 };
 
 fn difference<T: Float>(x: &Row<T>, y: &Row<T>) -> Row<T> {
@@ -271,5 +271,52 @@ fn points_of_the_hyperboloid_are_bounded() {
     for kappa in [-1.0, -0.04, -9.0] {
         check::<f32>(kappa);
         check::<f64>(kappa);
+    }
+}
+
+/// Distances and norms of vectors whose squares overflow or underflow have their digits and gradients.
+#[test]
+fn lengths_of_any_size() {
+    fn check<M: Manifold>(m: M, units: &[f64], scale: f64) {
+        for &unit in units {
+            let (x, zero) = (Row::from([3.0 * unit, -4.0 * unit]), Row::from([0.0, 0.0]));
+            for length in [m.dist(&zero, &x), m.dist(&x, &zero), m.norm(&zero, &x)] {
+                assert!((length / (5.0 * unit * scale) - 1.0).abs() < 1e-15, "{m:?}, {unit:e}: {length}");
+            }
+            for is_distance in [true, false] {
+                let tape = Tape::new();
+                let [p, o] = [&x, &zero].map(|row| tape.variable(&Tensor::new([1, 2], row.to_vec())));
+                let length = if is_distance { m.dist(&p, &o) } else { m.norm(&o, &p) };
+                let gradients = tape.backward(length.sum());
+                let slopes = gradients.wrt(p).data().to_vec();
+                let error = (slopes[0] / scale - 0.6).abs() + (slopes[1] / scale + 0.8).abs();
+                assert!(error < 1e-15, "{m:?}, {unit:e}: {slopes:?}");
+            }
+        }
+    }
+    check(Euclidean, &[1e-300, 1e-165, 1e-3, 1e200, 1e306], 1.0);
+    for kappa in [-1.0, 0.0, 1.0] {
+        check(Stereographic::new(kappa), &[1e-300, 1e-165, 1e-150], 2.0);
+    }
+    // Tangent vectors may be of any length.
+    let (o, v) = (Row::from([0.0, 0.0]), Row::from([3e200, -4e200]));
+    assert!((PoincareBall::new(-1.0).norm(&o, &v) / 1e201 - 1.0).abs() < 1e-15);
+}
+
+/// A row far outside the ball is moved to the boundary at its learned curvature, and the boundary moves with the
+/// curvature.
+#[test]
+fn curvature_moves_the_boundary_under_distant_rows() {
+    for unit in [1.0, 1e150, 1e200, 1e300] {
+        let tape = Tape::new();
+        let kappa = tape.variable(&Tensor::scalar(-0.5));
+        let x = tape.variable(&Tensor::new([2, 2], vec![3.0 * unit, -4.0 * unit, 0.3, 0.4]));
+        let y = Curved::new(kappa).project(&x);
+        let first = y.to_tensor().data()[0];
+        assert!((first - 0.6 * 2f64.sqrt()).abs() < 1e-15, "{unit:e}: {first}");
+        let gradients = tape.backward(y.slice(1, 0..1).sum());
+        // The radius is 1/√−κ, its derivative 1/(2 (−κ)^1.5).
+        let (slope, want) = (gradients.wrt(kappa).data()[0], 0.6 * 2f64.sqrt());
+        assert!((slope - want).abs() < 1e-14, "{unit:e}: {slope}, not {want}");
     }
 }

@@ -1,6 +1,8 @@
 //! Coordinates of basis vectors, block by block.
 
-use crate::formula::row::Metric;
+use crate::formula::row::{Metric, Vector};
+use crate::numbers::lanes::Lanes;
+use crate::numbers::norm;
 use crate::numbers::simd::{Block, LANES};
 
 /// Blocks with a 1 in one lane; the last block is all zeros.
@@ -67,4 +69,58 @@ pub(crate) fn lower<S: Block>(metric: Metric, x: S, c: impl Place) -> S {
         Metric::Minkowski => flip(x, c),
         Metric::Space => without(x, 0, c),
     }
+}
+
+/// The norms of a basis vector whose squares, one in each lane, overflow or underflow, and the slopes by which they
+/// depend on their coordinates; 0 for other squares. `x(l, i, c)` is coordinate `c` of input `i` in lane `l`, of
+/// which the first `rows` have rows.
+#[inline(always)]
+pub(crate) fn extreme<const R: usize>(
+    (metric, vector, width): (Metric, Vector, usize),
+    squares: Lanes<R>,
+    rows: usize,
+    x: impl Fn(usize, usize, usize) -> f64,
+) -> (Lanes<R>, Lanes<R>) {
+    let (mut norms, mut slopes) = (Lanes::splat(0.0), Lanes::splat(0.0));
+    for l in 0..rows {
+        if !norm::is_accurate(squares.get(l)) {
+            let norm = scaled_norm(metric, vector, width, &|i, c| x(l, i, c));
+            norms.set(l, norm);
+            slopes.set(l, slope(norm));
+        }
+    }
+    (norms, slopes)
+}
+
+/// The slope of a norm along a coordinate, per unit of the coordinate: 0 if the norm is 0, NaN if it is not finite.
+pub(crate) fn slope(norm: f64) -> f64 {
+    match norm {
+        0.0 => 0.0,
+        norm if norm.is_finite() => norm.recip(),
+        _ => f64::NAN,
+    }
+}
+
+/// The norm of a basis vector in units of its largest coordinate. `x(i, c)` is coordinate `c` of input `i`.
+#[cold]
+#[inline(never)]
+pub(crate) fn scaled_norm(
+    metric: Metric,
+    vector: Vector,
+    width: usize,
+    x: &dyn Fn(usize, usize) -> f64,
+) -> f64 {
+    let coordinates = match metric {
+        Metric::Euclidean | Metric::Minkowski => 0..width,
+        Metric::Space => 1..width,
+        Metric::Horizontal => 0..width - 1,
+    };
+    norm::scaled(coordinates.map(|c| match vector {
+        // A sign does not change the norm.
+        Vector::Input(i) | Vector::Flip(i) => x(i, c),
+        Vector::Sum(i, j) => x(i, c) + x(j, c),
+        Vector::Difference(i, j) => x(i, c) - x(j, c),
+        Vector::Time => f64::from(c == 0),
+        Vector::Height => f64::from(c + 1 == width),
+    }))
 }

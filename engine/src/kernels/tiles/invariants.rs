@@ -3,12 +3,12 @@
 use crate::formula::plan::VECTORS;
 use crate::formula::row::{Invariant, Metric, Vector};
 use crate::formula::straight_line::Step;
-use crate::kernels::gram::basis::{Across, flip, lower, unit, without};
+use crate::kernels::gram::basis::{Across, extreme, flip, lower, unit, without};
 use crate::kernels::wedge;
 use crate::numbers::compensated::Compensated;
 use crate::numbers::lanes::Lanes;
 use crate::numbers::scalar::Scalar;
-use crate::numbers::simd::{Aligned, Block};
+use crate::numbers::simd::{Aligned, Block, LANES};
 use crate::numbers::storage::Storage;
 
 /// The input that a basis vector is, if it is one without a change.
@@ -119,6 +119,18 @@ impl Tile<'_> {
                 let (along, norm) = self.along::<S>(a, b);
                 products[0] = norm;
                 along
+            }
+            Invariant::Extreme(a) => {
+                let square = dots[plan.layout.position(a, a)].read::<S>();
+                let (norm, slope) = extreme(
+                    (plan.metric, plan.basis[a], self.width),
+                    square.lanes(),
+                    LANES,
+                    #[inline(always)]
+                    |l, i, c| self.rows[i][c].read::<S>().lanes().get(l),
+                );
+                products[0] = S::load(&slope.to_array());
+                S::load(&norm.to_array())
             }
             Invariant::Wedge(a, b, c) => {
                 for (product, (i, j)) in products.iter_mut().zip([(a, a), (a, b), (a, c), (b, c)]) {

@@ -71,7 +71,7 @@ fn joined<S: Block>(numbers: &[Number], [first, second]: [usize; HALVES]) -> S {
 fn products_of(invariant: Invariant) -> usize {
     match invariant {
         Invariant::Wedge(..) => 4,
-        Invariant::Margin(_) | Invariant::Along(..) => 1,
+        Invariant::Margin(_) | Invariant::Along(..) | Invariant::Extreme(_) => 1,
         _ => 0,
     }
 }

@@ -13,10 +13,12 @@ use smallvec::SmallVec;
 use crate::formula::cotangents::{BODY, leaves, region_of};
 use crate::formula::plan::RowPlan;
 use crate::formula::row::{Invariant, Metric, Vector};
+use crate::kernels::gram::basis::slope;
 use crate::kernels::gram::shares::{Shares, Surveyed};
 use crate::kernels::gram::survey_one;
 use crate::kernels::operands::{Operands, row_shape};
 use crate::numbers::dual::Dual;
+use crate::numbers::norm;
 use crate::numbers::scalar::Scalar;
 use crate::tape::float::Float;
 use crate::tape::operation::Operation;
@@ -177,6 +179,19 @@ impl RowDerivative {
                     let (along, norm) = component(basis.iter().enumerate().map(lowered));
                     products[k][0] = norm;
                     along
+                }
+                Invariant::Extreme(a) => {
+                    if norm::is_accurate(dot(a, a).value) {
+                        ZERO
+                    } else {
+                        let lowered =
+                            |(c, v): (usize, &Vec<Moving>)| (v[a], v[a] * lower(plan.metric, c, width));
+                        let (_, norm) = component(basis.iter().enumerate().map(lowered));
+                        // Second derivatives would need squares; they are NaN.
+                        let of_second = if norm.value == 0.0 { 0.0 } else { f64::NAN };
+                        products[k][0] = Dual { value: slope(norm.value), partials: [of_second] };
+                        norm
+                    }
                 }
                 Invariant::First(i) => vectors[i][0],
                 Invariant::Last(i) => vectors[i][width - 1],

@@ -63,7 +63,8 @@ impl<T: Float> Var<'_, T> {
     pub fn logsumexp(self, axis: isize) -> Self {
         self.reduce(Reduction::LogSumExp, Some(axis))
     }
-    /// `√(Σ x²)` along an axis, which disappears. The gradient at a zero vector is 0.
+    /// `√(Σ x²)` along an axis, which disappears, also where the squares overflow or underflow. The gradient
+    /// at a zero vector is 0; it is NaN where the norm itself is infinite.
     ///
     /// # Panics
     /// If there is no such axis.
@@ -122,7 +123,8 @@ impl MapFormula<2> for LogSumExpSlope {
     }
 }
 
-/// The derivative `x/y` of a norm y with respect to an element x; 0 where the norm is 0.
+/// The derivative `x/y` of a norm y with respect to an element x; 0 where the norm is 0, NaN where it is not
+/// finite.
 #[derive(Clone, Copy)]
 struct NormSlope;
 
@@ -131,6 +133,7 @@ impl MapFormula<2> for NormSlope {
     compiled_here!(map);
     #[inline(always)]
     fn eval<S: Scalar>([x, y]: [S; 2]) -> S {
-        S::select(S::zero().lt(y), x / y, y.detached())
+        let is_finite = y.lt(S::constant(f64::INFINITY));
+        S::select(S::zero().lt(y), S::select(is_finite, x / y, (y * S::zero()).detached()), y.detached())
     }
 }

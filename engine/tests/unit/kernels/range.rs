@@ -1,8 +1,11 @@
-//! Scores of −∞, and sums of many small numbers.
+//! Numbers whose squares or exponentials leave the range, and sums of many small numbers.
 
 use std::sync::Arc;
 
-use cotangent_engine::{Device, Float, Sparsity, Tape, Tensor, Var, Weights, row_formula, softmax_in_place};
+use cotangent_engine::{
+    Device, Float, Row, Rows, Scalar, Sparsity, Tape, Tensor, Var, Weights, norm, row_formula,
+    softmax_in_place,
+};
 
 /// The value of a computation and the gradient of its only input.
 fn differentiated<T: Float>(x: &Tensor<T>, f: impl for<'t> Fn(Var<'t, T>) -> Var<'t, T>) -> (Vec<T>, Vec<T>) {
@@ -13,6 +16,148 @@ fn differentiated<T: Float>(x: &Tensor<T>, f: impl for<'t> Fn(Var<'t, T>) -> Var
     let gradients = tape.backward(y.sum());
     assert!(gradients.view(x).is_some());
     (value, gradients.wrt(x).data().to_vec())
+}
+
+/// A norm has its digits, and its gradient is the unit vector, whatever the size of the numbers.
+#[test]
+fn norms_of_any_size() {
+    fn check<T: Float>(units: &[f64]) {
+        for &unit in units {
+            // More than a vector of lanes, more lines than a group of neighbours.
+            for (lines, pairs) in [(1, 1), (3, 20), (11, 2)] {
+                let x = Tensor::from_fn([lines, 2 * pairs], |i| T::nearest([3.0, -4.0][i % 2] * unit));
+                let want = 5.0 * unit * (pairs as f64).sqrt();
+                for axis in [1, 0] {
+                    let (y, dx) = differentiated(&x, |x| match axis {
+                        1 => x.norm_axis(1),
+                        _ => x.swap_axes(0, 1).norm_axis(0),
+                    });
+                    for y in y {
+                        let error = (y.to_f64() / want - 1.0).abs();
+                        assert!(error < 4.0 * T::EPSILON, "{unit:e}, axis {axis}: {y:?}, not {want}");
+                    }
+                    for (dx, x) in dx.iter().zip(x.data()) {
+                        let slope = (x.to_f64() / unit) / (want / unit);
+                        assert!(
+                            (dx.to_f64() - slope).abs() < 4.0 * T::EPSILON,
+                            "{unit:e}: {dx:?}, not {slope}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+    check::<f64>(&[1e-300, 1e-165, 1e-150, 1.0, 1e150, 1e200, 1e306]);
+    check::<f32>(&[1e-36, 1e-23, 1.0, 1e19, 1e36]);
+}
+
+/// Where the norm itself is beyond the range, its gradient is NaN in both modes.
+#[test]
+fn an_infinite_norm_has_no_gradient() {
+    fn check<T: Float>() {
+        let x = Tensor::new([1, 2], vec![T::nearest(0.9 * T::LARGEST); 2]);
+        for axis in [1, 0] {
+            let (y, dx) = differentiated(&x, |x| match axis {
+                1 => x.norm_axis(1),
+                _ => x.swap_axes(0, 1).norm_axis(0),
+            });
+            assert!(y[0].to_f64() == f64::INFINITY && dx.iter().all(|x| x.is_nan()), "{y:?} {dx:?}");
+        }
+        let tape = Tape::with_device(Device::cpu());
+        let x = tape.variable(&x);
+        let slope = tape.jvp(x.norm_axis(1), &[(x, x * T::EPSILON)]);
+        assert!(slope.to_tensor().data()[0].is_nan());
+    }
+    check::<f32>();
+    check::<f64>();
+}
+
+/// A variance that overflows gives NaN; as an infinite one it would give a row of zeros without gradient.
+#[test]
+fn a_variance_beyond_the_range_is_nan() {
+    let x = Tensor::new([1, 2], vec![1e200_f64, -1e200]);
+    let (y, dx) = differentiated(&x, |x| {
+        let ones = x.tape().constant(&Tensor::new([2], vec![1.0, 1.0]));
+        x.layer_norm(ones, ones, 1e-5)
+    });
+    assert!(y.iter().chain(&dx).all(|x| x.is_nan()), "{y:?} {dx:?}");
+}
+
+#[test]
+fn hypotenuses_of_any_size() {
+    fn check<T: Float>(units: &[f64]) {
+        for &unit in units {
+            let [a, b] = [3.0, -4.0].map(|x| T::nearest(x * unit));
+            let x = Tensor::new([2], vec![a, b]);
+            let (c, dx) = differentiated(&x, |x| x.slice(0, 0..1).hypot(x.slice(0, 1..2)));
+            assert!((c[0].to_f64() / (5.0 * unit) - 1.0).abs() < 2.0 * T::EPSILON, "{unit:e}: {c:?}");
+            let error = (dx[0].to_f64() - 0.6).abs().max((dx[1].to_f64() + 0.8).abs());
+            assert!(error < 2.0 * T::EPSILON, "{unit:e}: {dx:?}");
+        }
+    }
+    check::<f64>(&[1e-305, 1e-200, 1e-165, 1e-150, 1e-15, 1.0, 1e15, 1e150, 1e200, 1e306]);
+    check::<f32>(&[1e-37, 1e-36, 1e-23, 1.0, 1e19, 1e37]);
+    assert_eq!(differentiated(&Tensor::<f64>::zeros([1]), |x| x.hypot(x)).1, [0.0]);
+}
+
+row_formula! {
+    /// The distance.
+    Distance = "test.distance": number [Difference(1, 0)];
+    dd = Dot(0, 0), extreme = Extreme(0) => norm(dd, extreme)
+}
+
+row_formula! {
+    /// The same with kernels of its own.
+    Specialised = "test.specialised": number [Difference(1, 0)], kernel specialised;
+    dd = Dot(0, 0), extreme = Extreme(0) => norm(dd, extreme)
+}
+
+/// Distances beyond the range of squares stand beside others: each has its digits and its gradient, in both kinds
+/// of kernels. Second derivatives would need the squares: they are NaN.
+#[test]
+fn distances_of_any_size_side_by_side() {
+    let units = [1.0, 1e200, 0.0, 1e-165, 2.0, 1e306, 1e-300, 1e-3, 1e155];
+    for width in [2, 8, 21] {
+        let x = Tensor::from_fn([units.len(), width], |i| match i % width {
+            0 => 3.0 * units[i / width],
+            c if c + 1 == width => -4.0 * units[i / width],
+            _ => 0.0,
+        });
+        let zero = Tensor::zeros([units.len(), width]);
+        let by_plan = differentiated(&x, |x| Var::scalar(Distance, [&x, &x.tape().constant(&zero)], []));
+        let compiled = differentiated(&x, |x| Var::scalar(Specialised, [&x, &x.tape().constant(&zero)], []));
+        assert_eq!(by_plan, compiled);
+        let (y, dx) = by_plan;
+        for (i, unit) in units.into_iter().enumerate() {
+            let want = 5.0 * unit;
+            assert!((y[i] - want).abs() <= 4.0 * f64::EPSILON * want, "{width}, {unit:e}: {}", y[i]);
+            let (first, last) = (dx[i * width], dx[(i + 1) * width - 1]);
+            let slopes = if unit == 0.0 { [0.0, 0.0] } else { [0.6, -0.8] };
+            assert!((first - slopes[0]).abs() + (last - slopes[1]).abs() < 1e-15, "{unit:e}: {first} {last}");
+            let rows = [&x, &zero].map(|x| Row::from(x.row(i)));
+            assert_eq!(Row::scalar(Distance, rows.each_ref(), []), y[i]);
+        }
+        // The derivative of the gradient along (1, 0, …) is (1 − 0.36, …)/‖x‖.
+        let tape = Tape::with_device(Device::cpu());
+        let at = tape.variable(&x);
+        let ahead = Tensor::from_fn([units.len(), width], |i| f64::from(i % width == 0));
+        let distance = Var::scalar(Distance, [&at, &tape.constant(&zero)], []);
+        let slope = tape.jvp(distance, &[(at, tape.constant(&ahead))]);
+        assert!((slope.to_tensor().data()[1] - 0.6).abs() < 1e-15);
+        let second = tape.backward(slope.sum()).wrt(at).data().to_vec();
+        for (i, unit) in units.into_iter().enumerate() {
+            let got = second[i * width] * (5.0 * unit);
+            match unit {
+                0.0 => assert_eq!(got, 0.0),
+                1e-3 | 1.0 | 2.0 => assert!((got - 0.64).abs() < 1e-12, "{width}, {unit:e}: {got}"),
+                _ => assert!(got.is_nan(), "{width}, {unit:e}: {got}"),
+            }
+        }
+    }
+    // A distance that is beyond the range itself.
+    let x = Tensor::new([1, 2], vec![f64::MAX, 0.0]);
+    let (y, dx) = differentiated(&x, |x| Var::scalar(Distance, [&x, &-x], []));
+    assert!(y[0] == f64::INFINITY && dx.iter().all(|x| x.is_nan()), "{y:?} {dx:?}");
 }
 
 /// Scores of −∞ alone are those of an empty set: weights 0, and no gradient.

@@ -3,7 +3,7 @@
 use std::f64::consts::FRAC_PI_2;
 
 use cotangent_engine::registry::{Formula, Range, Sample::Ball};
-use cotangent_engine::{Scalar, row_formula};
+use cotangent_engine::{Scalar, norm, row_formula};
 
 use super::angle::{half_angle, turn};
 pub use super::busemann::Busemann;
@@ -18,13 +18,17 @@ row_formula! {
     /// Distance between x and y: `2√q arcsinc(κq)`, q = ‖d‖²/(m_x m_y). For κ < 0 that is
     /// `(2/√-κ) arsinh √(-κq)`.
     pub Dist = "stereographic.dist": number [Input(0), Input(1), Difference(1, 0)], kernel specialised;
-    mx = Margin(0), my = Margin(1), dd = Dot(2, 2), kappa = Param(0) => distance(dd / (mx * my), kappa)
-}
-
-/// The distance of points with `‖x − y‖²/(m_x m_y) = q`.
-#[inline(always)]
-fn distance<S: Scalar>(q: S, kappa: S) -> S {
-    S::constant(2.0) * q.sqrt() * half_angle(kappa * q)
+    mx = Margin(0), my = Margin(1), dd = Dot(2, 2), extreme = Extreme(2), kappa = Param(0) => {
+        let (zero, one) = (S::zero(), S::one());
+        // Where ‖d‖² underflows, ‖d‖ is taken out of the root. Where it overflows, the margins do, and the
+        // distance is NaN.
+        let length = S::select(dd.lt(one), extreme, zero);
+        let tiny = zero.lt(length);
+        let q = S::select(tiny, one, dd) / (mx * my);
+        let root = q.sqrt();
+        let root = S::select(tiny, length * root, root);
+        S::constant(2.0) * root * half_angle(S::select(tiny, zero, kappa * q))
+    }
 }
 
 row_formula! {
@@ -257,7 +261,7 @@ row_formula! {
 row_formula! {
     /// Riemannian norm of v at x: `λ_x‖v‖`.
     pub Norm = "stereographic.norm": number [Input(0), Input(1)];
-    mx = Margin(0), vv = Dot(1, 1) => S::constant(2.0) * vv.sqrt() / mx
+    mx = Margin(0), vv = Dot(1, 1), extreme = Extreme(1) => S::constant(2.0) * norm(vv, extreme) / mx
 }
 
 row_formula! {
@@ -275,16 +279,18 @@ row_formula! {
 row_formula! {
     /// The identity on points; a row on or outside the boundary is scaled to just inside.
     pub Project = "stereographic.project": vector [Input(0)], domain Ball;
-    mx = Margin(0), xx = Dot(0, 0), kappa = Param(0), epsilon = Epsilon => {
+    mx = Margin(0), xx = Dot(0, 0), extreme = Extreme(0), kappa = Param(0), epsilon = Epsilon => {
         // Only a ball has an outside. The margin of a row whose square overflows is NaN.
         let or_one = |outside: S| {
             let in_ball = S::select(S::zero().lt(mx), S::one(), outside);
             S::select(kappa.lt(S::zero()), in_ball, S::one())
         };
-        // Inside, the root is not used; 1 keeps it and its derivative finite. A square that overflows is cut
-        // off: the row then stays outside, and the domain moves it.
-        let s = or_one(-kappa * xx.min(S::constant(1e300)));
-        [or_one(((S::one() - epsilon) / s).sqrt())]
+        // Inside, the root is not used; 1 keeps it and its derivative finite. Where the square overflows, the
+        // norm takes its place.
+        let huge = S::one().lt(extreme);
+        let s = or_one(-kappa * S::select(huge, S::one(), xx));
+        let length = or_one(S::select(huge, extreme, S::one()));
+        [or_one(((S::one() - epsilon) / s).sqrt() / length)]
     }
 }
 

@@ -295,6 +295,18 @@ impl<'a, 'b, T: Storage, S: Block> Chunk<'a, 'b, T, S> {
                     products[0] = norm;
                     along
                 }
+                Invariant::Extreme(a) => {
+                    let (v, inputs) = (plan.vectors, &self.inputs[first * plan.vectors..]);
+                    let (norm, slope) = basis::extreme(
+                        (metric, plan.basis[a], self.width),
+                        self.product(a, a),
+                        rows,
+                        #[inline(always)]
+                        |l, i, c| inputs[l * v + i][c].to_f64(),
+                    );
+                    products[0] = slope;
+                    norm
+                }
                 Invariant::Wedge(a, b, c) => {
                     products =
                         [self.product(a, a), self.product(a, b), self.product(a, c), self.product(b, c)];

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::formula::cotangents::multiplies;
 use crate::formula::plan::{Number, ROWS};
 use crate::formula::row::{Invariant, Metric, RowFormula, Vector, has_invariant};
-use crate::kernels::gram::basis::{flip, lower, unit, without};
+use crate::kernels::gram::basis::{extreme, flip, lower, unit, without};
 use crate::kernels::operands::{Operand, PARAMS, Parameter};
 use crate::kernels::wedge;
 use crate::numbers::compensated::Compensated;
@@ -258,6 +258,17 @@ impl<S: Block, const B: usize, const I: usize, const O: usize> Survey<S, B, I, O
                         let component = S::sums(&self.parts[k][0]) / norm * self.units[a];
                         products[0] = norm * self.units[b];
                         Scalar::select(Number::splat(0.0).lt(norm), component, norm)
+                    }
+                    Invariant::Extreme(a) => {
+                        let (norm, slope) = extreme(
+                            (F::METRIC, F::BASIS[a], rows[0][0].len()),
+                            dot(a, a),
+                            rows.len(),
+                            #[inline(always)]
+                            |l, i, c| rows[l][i][c].to_f64(),
+                        );
+                        products[0] = slope;
+                        norm
                     }
                     Invariant::Wedge(a, b, c) => {
                         *products = [dot(a, a), dot(a, b), dot(a, c), dot(b, c)];
