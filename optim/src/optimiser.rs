@@ -414,7 +414,10 @@ impl<A: Algorithm, T: Float, G: GradientSource<T>> Advance<'_, A, T, G> {
         };
         let width = param.value().width();
         let rows = param.value().len() / width;
-        assert!(rows % blocks == 0, "optimiser: {path} has {rows} rows, which are not {blocks} blocks");
+        assert!(
+            rows.is_multiple_of(blocks),
+            "optimiser: {path} has {rows} rows, which are not {blocks} blocks"
+        );
         let read = on_device.map(|(rows, values)| match *rows {
             Some(rows) => GradientView::Rows { rows, values: values.data(), width },
             None => GradientView::Dense(values.data()),
