@@ -75,7 +75,7 @@
 //! | [`RowFunction`] | operations on rows that inner products do not express; reverse pass written by hand |
 //! | [`Operation`] | operations with a hand-written reverse pass |
 //! | [`formulas`], [`registry`] | all declared formulas |
-//! | [`Expression`] | formulas as expressions, printed as OpenCL C |
+//! | [`Expression`], [`Program`] | formulas as expressions, printed as OpenCL C, and as lists of operations on columns of numbers |
 //! | [`Tape`], [`Var`] | recording, the reverse pass, forward mode |
 //! | [`loss`] | cross-entropy, binary cross-entropy, mean squared error |
 //! | [`domain`] | where the results of formulas must lie, and accurate margins |
@@ -130,6 +130,7 @@ pub use numbers::dual::Dual;
 pub use numbers::elementary::{self, Element};
 pub use numbers::lanes::Lanes;
 pub use numbers::norm::norm;
+pub use numbers::program::{self, Program};
 pub use numbers::rng;
 pub use numbers::scalar::{self, Scalar};
 pub use numbers::simd::instruction_set;

@@ -330,7 +330,6 @@ pub mod formulas {
 
     impl MapFormula<2> for Share {
         const NAME: &'static str = "barycentre.share";
-        cotangent_engine::compiled_here!(map);
         #[inline(always)]
         fn eval<S: Scalar>([x, y]: [S; 2]) -> S {
             let some = S::zero().lt(y);
@@ -367,7 +366,6 @@ pub mod formulas {
 
     impl MapFormula<3> for SquareInParts {
         const NAME: &'static str = "barycentre.square_in_parts";
-        cotangent_engine::compiled_here!(map);
         #[inline(always)]
         fn eval<S: Scalar>([w, x, y]: [S; 3]) -> S {
             let [limit, root] = if S::EPSILON < 1e-10 { [1e300, 1e150] } else { [1e38, 1e18] };
@@ -384,7 +382,6 @@ pub mod formulas {
 
     impl MapFormula<2> for RootMeanSquare {
         const NAME: &'static str = "barycentre.root_mean_square";
-        cotangent_engine::compiled_here!(map);
         #[inline(always)]
         fn eval<S: Scalar>([x, q]: [S; 2]) -> S {
             chosen(x, x, S::select(S::zero().lt(x), x * q.sqrt(), S::one()))
@@ -397,7 +394,6 @@ pub mod formulas {
 
     impl MapFormula<2> for SquaredChord {
         const NAME: &'static str = "barycentre.squared_chord";
-        cotangent_engine::compiled_here!(map);
         #[inline(always)]
         fn eval<S: Scalar>([d, kappa]: [S; 2]) -> S {
             (d * (S::constant(0.25) * kappa * d.square()).sinc()).square()
@@ -410,7 +406,6 @@ pub mod formulas {
 
     impl MapFormula<3> for InverseNorm {
         const NAME: &'static str = "barycentre.inverse_norm";
-        cotangent_engine::compiled_here!(map);
         #[inline(always)]
         fn eval<S: Scalar>([h, z, kappa]: [S; 3]) -> S {
             (S::one() - kappa * (h + z.square())).sqrt().recip()

@@ -367,7 +367,6 @@ pub mod formulas {
 
     impl MapFormula<3> for LogVolume {
         const NAME: &'static str = "wrapped_normal.log_volume";
-        cotangent_engine::compiled_here!(map);
         #[inline(always)]
         fn eval<S: Scalar>([d, kappa, power]: [S; 3]) -> S {
             power * ln_sinc(kappa * d.square())
@@ -381,7 +380,6 @@ pub mod formulas {
 
     impl MapFormula<3> for IsotropicNormal {
         const NAME: &'static str = "wrapped_normal.isotropic";
-        cotangent_engine::compiled_here!(map);
         #[inline(always)]
         fn eval<S: Scalar>([d, scale, n]: [S; 3]) -> S {
             S::constant(-0.5) * (d / scale).square() - n * (scale.ln() + S::constant(LN_SQRT_TAU))

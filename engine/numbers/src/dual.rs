@@ -9,9 +9,7 @@ use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI};
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use crate::lanes::array;
-use crate::scalar::{
-    Scalar, arcsinc_slope, arctanc_slope, chosen, sigmoid_with_slope, sinc_slope, tanc_slope,
-};
+use crate::scalar::{Scalar, arcsinc_slope, arctanc_slope, chosen, sinc_slope, tanc_slope};
 
 /// `value + Σ partials[i] εᵢ` with `εᵢ εⱼ = 0`.
 ///
@@ -272,7 +270,7 @@ impl<S: Scalar, const N: usize> Scalar for Dual<S, N> {
     }
     #[inline(always)]
     fn sigmoid(self) -> Self {
-        let (value, slope) = sigmoid_with_slope(self.value);
+        let (value, slope) = self.value.sigmoid_with_slope();
         self.chain(value, slope)
     }
     #[inline(always)]

@@ -9,6 +9,7 @@ pub mod line;
 pub mod norm;
 pub mod parallel;
 pub mod per_type;
+pub mod program;
 pub mod rng;
 pub mod scalar;
 pub mod scratch;

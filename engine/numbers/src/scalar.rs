@@ -181,12 +181,18 @@ pub trait Scalar:
     /// negative x. Error below 2.5 ulp; `f32` 2.8.
     #[inline(always)]
     fn sigmoid(self) -> Self {
-        sigmoid_with_slope(self).0
+        self.sigmoid_with_slope().0
+    }
+    /// [`sigmoid`](Self::sigmoid) and its derivative, which does not cancel where the function comes near 1.
+    /// Error of the latter below 4.6 ulp; `f32` 4.7.
+    #[inline(always)]
+    fn sigmoid_with_slope(self) -> (Self, Self) {
+        sigmoid_with_slope(self)
     }
     /// `ln(1 + eˣ)`, without overflow. Error below 1.6 ulp; `f32` 1.6.
     #[inline(always)]
     fn softplus(self) -> Self {
-        self.max(Self::zero()) + (-self.abs()).exp().ln_1p()
+        softplus(self)
     }
     /// The logarithm of the logistic function, `−ln(1 + e⁻ˣ)`, without overflow. Error below 1.6 ulp;
     /// `f32` 1.6.
@@ -211,14 +217,19 @@ pub fn chosen<S: Scalar>(a: S, b: S, choice: S) -> S {
     S::select(a.unordered(b), nan, choice)
 }
 
-/// [`Scalar::sigmoid`] and its derivative, which does not cancel where the function comes near 1.
-/// Error of the latter below 4.6 ulp; `f32` 4.7.
+/// [`Scalar::sigmoid_with_slope`], step by step.
 #[inline(always)]
-pub fn sigmoid_with_slope<S: Scalar>(x: S) -> (S, S) {
+pub(crate) fn sigmoid_with_slope<S: Scalar>(x: S) -> (S, S) {
     let decay = (-x.abs()).exp();
     let inverse = (S::one() + decay).recip();
     let below = decay * inverse;
     (S::select(x.lt(S::zero()), below, inverse), below * inverse)
+}
+
+/// [`Scalar::softplus`], step by step.
+#[inline(always)]
+pub(crate) fn softplus<S: Scalar>(x: S) -> S {
+    x.max(S::zero()) + (-x.abs()).exp().ln_1p()
 }
 
 /// The |s| below which slopes are computed by series, as their closed forms cancel; and the number of terms.

@@ -1,11 +1,11 @@
 //! Storage types: what a tensor's elements may be.
 
 use crate::elementary::Element;
-use crate::lanes::Lanes;
 use crate::parallel::split_front;
 use crate::per_type::{Each, PerFloat};
 use crate::scratch;
-use crate::simd::{F32x8, F32x16, F64x8, Key, Register};
+use crate::simd::columns::{self, Kernel, Operation};
+use crate::simd::{F32x8, F32x16, F64x4, F64x8, Key, Register};
 
 /// The type that elements of tensors are stored in, `f32` or `f64`, with what kernels need of it. The
 /// engine's `Float`, the element type of a `Tape`, extends it.
@@ -59,6 +59,11 @@ pub trait Storage: Element + Default + std::fmt::Display + bytemuck::Pod {
     /// The value for this type.
     #[doc(hidden)]
     fn pick<K: PerFloat>(each: &Each<K>) -> K::Of<Self>;
+
+    /// The kernel of a program's step.
+    #[doc(hidden)]
+    #[allow(private_interfaces)]
+    fn kernel_of(operation: Operation) -> Kernel<Self>;
 
     /// Calls `work` with `len` elements of this thread's scratch memory, of unspecified content.
     #[doc(hidden)]
@@ -183,6 +188,11 @@ macro_rules! impl_storage {
             fn pick<K: PerFloat>(each: &Each<K>) -> K::Of<Self> {
                 each.$t
             }
+            #[allow(private_interfaces)]
+            #[inline(never)]
+            fn kernel_of(operation: Operation) -> Kernel<Self> {
+                columns::kernel_of(operation)
+            }
             fn with_scratch<R>(len: usize, work: impl FnOnce(&mut [Self]) -> R) -> R {
                 scratch::with(&scratch::$buffers, 0.0, len, work)
             }
@@ -207,4 +217,4 @@ macro_rules! impl_storage {
 
 impl_storage!(f32, false, [F32x8, F32x16, F32x16], F32, F32_BUFFERS, sgemm);
 
-impl_storage!(f64, true, [Lanes<8, f64>, Lanes<8, f64>, F64x8], F64, F64_BUFFERS, dgemm);
+impl_storage!(f64, true, [F64x4, F64x8, F64x8], F64, F64_BUFFERS, dgemm);

@@ -12,11 +12,11 @@ use std::marker::PhantomData;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use crate::elementary::Element;
-use crate::scalar::Scalar;
+use crate::scalar::{Scalar, sigmoid_with_slope, softplus};
 
 /// An operation of an expression; the numbers are positions of earlier nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Node {
+pub(crate) enum Node {
     Input(u32),
     /// The bits of an `f64`.
     Constant(u64),
@@ -35,7 +35,7 @@ enum Node {
 
 impl Node {
     /// The same operation on other operands.
-    fn map(self, mut operand: impl FnMut(u32) -> u32) -> Self {
+    pub(crate) fn map(self, mut operand: impl FnMut(u32) -> u32) -> Self {
         match self {
             Node::Input(_) | Node::Constant(_) => self,
             Node::Neg(a) => Node::Neg(operand(a)),
@@ -88,9 +88,9 @@ fn record(node: Node) -> u32 {
 /// A recorded formula.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expression {
-    nodes: Vec<Node>,
-    inputs: usize,
-    outputs: Vec<u32>,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) inputs: usize,
+    pub(crate) outputs: Vec<u32>,
 }
 
 impl Expression {
@@ -125,7 +125,7 @@ impl Expression {
     }
 
     /// Removes the nodes that no output depends on.
-    fn pruned(self) -> Self {
+    pub(crate) fn pruned(self) -> Self {
         let mut needed = vec![false; self.nodes.len()];
         self.outputs.iter().for_each(|&output| needed[output as usize] = true);
         let mut position = vec![0; self.nodes.len()];
@@ -176,6 +176,24 @@ impl Expression {
         }
         expression.inputs += constants.len();
         (expression, constants)
+    }
+
+    /// The expression with each output multiplied by one more argument.
+    pub fn times_input(mut self) -> Self {
+        let factor = self.nodes.len() as u32;
+        self.nodes.push(Node::Input(self.inputs as u32));
+        self.inputs += 1;
+        for output in &mut self.outputs {
+            self.nodes.push(Node::Mul(*output, factor));
+            *output = self.nodes.len() as u32 - 1;
+        }
+        self
+    }
+
+    /// The expression with some outputs only, in this order.
+    pub fn with_outputs(mut self, outputs: &[usize]) -> Self {
+        self.outputs = outputs.iter().map(|&output| self.outputs[output]).collect();
+        self.pruned()
     }
 
     /// A hash: the same number for equal expressions.
@@ -236,8 +254,9 @@ impl Expression {
         let binary = |function: &str, operator: &str, a: &u32, b: &u32| {
             if calls { format!("{function}(t{a}, t{b})") } else { format!("t{a} {operator} t{b}") }
         };
+        let expression = Expression::trace(self.inputs, |x| self.evaluate(x));
         let mut c = format!("void {name}(const {real} *in, {real} *out) {{\n");
-        for (id, node) in self.nodes.iter().enumerate() {
+        for (id, node) in expression.nodes.iter().enumerate() {
             let value = match node {
                 Node::Input(i) => format!("in[{i}]"),
                 Node::Constant(bits) if calls => pair(f64::from_bits(*bits), real),
@@ -258,7 +277,7 @@ impl Expression {
             let c_type = if matches!(node, Node::Less(..) | Node::Unordered(..)) { "int" } else { real };
             writeln!(c, "    const {c_type} t{id} = {value};").expect("writing to a string");
         }
-        for (i, id) in self.outputs.iter().enumerate() {
+        for (i, id) in expression.outputs.iter().enumerate() {
             writeln!(c, "    out[{i}] = t{id};").expect("writing to a string");
         }
         c.push_str("}\n");
@@ -321,15 +340,21 @@ macro_rules! functions {
     ($($variant:ident $method:ident $c:literal;)*) => {
         /// The elementary functions of expressions.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        enum Function { $($variant,)* TanhSlope, GeluSlope, Secant }
+        #[allow(missing_docs)]
+        pub enum Function { $($variant,)* TanhSlope, GeluSlope, Secant, Sigmoid, SigmoidSlope, Softplus }
 
         impl Function {
-            fn apply<S: Scalar>(self, x: S) -> S {
+
+            pub(crate) fn apply<S: Scalar>(self, x: S) -> S {
                 match self {
                     $(Function::$variant => x.$method(),)*
                     Function::TanhSlope => x.tanh_with_slope().1,
                     Function::GeluSlope => x.gelu_with_slope().1,
                     Function::Secant => x.tanc_secant().1,
+                    // Step by step: for a trace, these are other nodes.
+                    Function::Sigmoid => sigmoid_with_slope(x).0,
+                    Function::SigmoidSlope => sigmoid_with_slope(x).1,
+                    Function::Softplus => softplus(x),
                 }
             }
             fn c_name(self) -> &'static str {
@@ -338,6 +363,9 @@ macro_rules! functions {
                     Function::TanhSlope => "tanh_slope",
                     Function::GeluSlope => "gelu_slope",
                     Function::Secant => "secant",
+                    Function::Sigmoid | Function::SigmoidSlope | Function::Softplus => {
+                        unreachable!("printed step by step")
+                    }
                 }
             }
         }
@@ -373,6 +401,15 @@ macro_rules! functions {
             fn tanc_secant(self) -> (Self, Self) {
                 (self.tanc(), Trace::new(Node::Function(Function::Secant, self.0)))
             }
+            fn sigmoid(self) -> Self {
+                Trace::new(Node::Function(Function::Sigmoid, self.0))
+            }
+            fn sigmoid_with_slope(self) -> (Self, Self) {
+                (self.sigmoid(), Trace::new(Node::Function(Function::SigmoidSlope, self.0)))
+            }
+            fn softplus(self) -> Self {
+                Trace::new(Node::Function(Function::Softplus, self.0))
+            }
             fn gelu_with_slope(self) -> (Self, Self) {
                 (self.gelu(), Trace::new(Node::Function(Function::GeluSlope, self.0)))
             }
@@ -386,6 +423,7 @@ macro_rules! functions {
 }
 
 functions! {
+    Abs abs "fabs";
     Sqrt sqrt "sqrt";
     Exp exp "exp";
     ExpM1 exp_m1 "expm1";

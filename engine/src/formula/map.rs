@@ -1,18 +1,13 @@
 //! Elementwise formulas: functions of `K` numbers, applied element by element.
 
-#[cfg(feature = "opencl")]
 use std::any::TypeId;
 
 use crate::formula::per_type::Compiled;
 use crate::kernels::map::Map;
-#[cfg(feature = "opencl")]
 use crate::numbers::dual::Dual;
-#[cfg(feature = "opencl")]
 use crate::numbers::lanes::array;
 use crate::numbers::scalar::Scalar;
-#[cfg(feature = "opencl")]
 use crate::numbers::storage::Storage;
-#[cfg(feature = "opencl")]
 use crate::numbers::trace::{Expression, Trace};
 
 /// An elementwise operation of `K` operands.
@@ -39,7 +34,8 @@ use crate::numbers::trace::{Expression, Trace};
 pub trait MapFormula<const K: usize>: Copy + Send + Sync + 'static {
     /// The name shown in messages.
     const NAME: &'static str;
-    /// The formula's kernels: see [`compiled_here!`](crate::compiled_here).
+    /// The formula's kernels. They are the engine's own, which read the formula as a
+    /// [`Program`](crate::Program): nothing is compiled for it.
     fn compiled() -> &'static Compiled<Map> {
         Compiled::map::<Self, K>()
     }
@@ -47,16 +43,16 @@ pub trait MapFormula<const K: usize>: Copy + Send + Sync + 'static {
     fn eval<S: Scalar>(operands: [S; K]) -> S;
 }
 
-/// An elementwise formula as expressions, which devices print.
-#[cfg(feature = "opencl")]
+/// An elementwise formula as expressions: kernels run them, devices print them.
 pub(crate) struct MapForm {
+    #[cfg_attr(not(feature = "opencl"), allow(dead_code))]
     pub(crate) formula: fn() -> TypeId,
+    #[cfg_attr(not(feature = "opencl"), allow(dead_code))]
     pub(crate) operands: usize,
     pub(crate) value: fn() -> Expression,
     pub(crate) slopes: fn() -> Expression,
 }
 
-#[cfg(feature = "opencl")]
 impl MapForm {
     pub(crate) const fn new<F: MapFormula<K>, T: Storage, const K: usize>() -> Self {
         fn operands<T: Storage, const K: usize>(x: &[Trace<T>]) -> [Trace<T>; K] {

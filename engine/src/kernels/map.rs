@@ -1,18 +1,19 @@
 //! The `map` kernel: elementwise formulas of k operands, broadcast.
 
+use std::marker::PhantomData;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use smallvec::SmallVec;
 
-#[cfg(feature = "opencl")]
-use crate::formula::map::MapForm;
-use crate::formula::map::MapFormula;
-use crate::formula::per_type::{Compiled, Each, PerFloat};
-use crate::kernels::pieces::for_each_piece;
-use crate::numbers::dual::{Dual, Nested};
-use crate::numbers::lanes::{Lanes, array};
-use crate::numbers::line::{line_of, line_total};
+use crate::formula::map::{MapForm, MapFormula};
+use crate::formula::per_type::{Compiled, Each, PerFloat, made_once};
+use crate::kernels::pieces::{Place, for_each_piece};
+use crate::numbers::dual::Nested;
+use crate::numbers::lanes::array;
+use crate::numbers::line::line_total;
 use crate::numbers::parallel::{self, split_front};
+use crate::numbers::program::{Input, Program};
 use crate::numbers::scalar::Scalar;
 use crate::numbers::simd::{Avx2, Avx512, Block, Portable, dispatch_wide};
 use crate::numbers::storage::Storage;
@@ -83,92 +84,117 @@ impl<'a, T: Storage> Elements<'a, T> {
 }
 
 /// The elements of all operands at some output positions. `copies` has room for `size` elements of each
-/// operand; `size` is at least the number of positions.
+/// operand, unless none is copied; `size` is at least the number of positions.
 fn laid_out<'b, T: Storage>(
     operands: &'b [Elements<'_, T>],
     positions: &Range<usize>,
     copies: &'b mut [T],
     size: usize,
-) -> SmallVec<[&'b [T]; 6]> {
-    let copies = copies.chunks_exact_mut(size);
-    operands.iter().zip(copies).map(|(operand, copy)| operand.at(positions.clone(), copy)).collect()
+) -> SmallVec<[Input<'b, T>; 6]> {
+    let mut copies = copies.chunks_exact_mut(size);
+    let input = |operand: &'b Elements<'_, T>| {
+        let copy = copies.next().unwrap_or_default();
+        if operand.read.len == 1 {
+            return Input::Number(operand.data[0]);
+        }
+        Input::Column(operand.at(positions.clone(), copy))
+    };
+    operands.iter().map(input).collect()
 }
 
-/// Output positions, [`CHUNK`] at a time.
-fn chunks(positions: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+/// How many output positions a formula is given at once, and how many elements are copied for each operand:
+/// all positions, and none, if all operands are stored in the order in which they are read.
+fn chunk<T: Storage>(operands: &[Elements<'_, T>], positions: &Range<usize>) -> [usize; 2] {
+    if positions.is_empty() {
+        return [1, 0];
+    }
+    let in_place = |operand: &Elements<'_, T>| {
+        operand.read.len == 1 || operand.read.consecutive(positions.start, positions.len())
+    };
+    if operands.iter().all(in_place) { [positions.len(), 0] } else { [CHUNK.min(positions.len()); 2] }
+}
+
+/// Output positions, `size` at a time.
+fn chunks(positions: Range<usize>, size: usize) -> impl Iterator<Item = Range<usize>> {
     let end = positions.end;
-    positions.step_by(CHUNK).map(move |start| start..end.min(start + CHUNK))
+    positions.step_by(size).map(move |start| start..end.min(start + size))
 }
 
-/// What a formula computes of its operands' elements.
-type Values<'a, T> = dyn Fn(&[&[T]], &mut [T]) + Sync + 'a;
-
-/// The gradients of a formula's operands, given their elements and the upstream gradient.
-type Gradients<'a, T> = dyn Fn(&[&[T]], &[T], &mut [&mut [T]]) + Sync + 'a;
-
-/// A formula over all output positions. Compiled once for each element type.
-fn forward<T: Storage>(inputs: &[View<'_, T>], out: &mut [T], values: &Values<'_, T>) {
+/// A formula over all output positions.
+fn forward<T: Storage>(inputs: &[View<'_, T>], out: &mut [T], program: &Program<T>) {
     let shape = common(&shapes(inputs)).expect("shapes were checked when the node was made");
     let operands = Elements::new(inputs, &shape);
     parallel::for_each_part(out, 1, WIDE, COST, |range, out| {
-        let size = CHUNK.min(out.len());
-        T::with_scratch(operands.len() * size, |copies| {
+        let [size, copied] = chunk(&operands, &range);
+        T::with_scratch(operands.len() * copied, |copies| {
             let mut remaining = out;
-            for positions in chunks(range) {
-                let x = laid_out(&operands, &positions, copies, size);
-                values(&x, split_front(&mut remaining, positions.len()));
-            }
+            program.session(|session| {
+                for positions in chunks(range, size) {
+                    let x = laid_out(&operands, &positions, copies, size);
+                    session.run(&x, &mut [split_front(&mut remaining, positions.len())]);
+                }
+            });
         });
     });
 }
 
-/// The reverse pass of a formula over all output positions. Compiled once for each element type.
+/// The reverse pass of a formula over all output positions.
 fn backward<T: Storage>(
     inputs: &[View<'_, T>],
     g: &[T],
     grads: &mut [Option<&mut [T]>],
-    gradients: &Gradients<'_, T>,
+    program: &Program<T>,
 ) {
     let shape = common(&shapes(inputs)).expect("shapes were checked when the node was made");
     let operands = Elements::new(inputs, &shape);
     let reads: SmallVec<[(Broadcast, usize); 6]> = operands.iter().map(|operand| (operand.read, 1)).collect();
     for_each_piece(&reads, g.len(), 3 * COST, grads, |piece| {
         let (range, places) = (piece.range.clone(), &mut piece.places);
-        let size = CHUNK.min(range.len());
-        T::with_scratch(2 * operands.len() * size, |scratch| {
-            let (copies, results) = scratch.split_at_mut(operands.len() * size);
-            for positions in chunks(range) {
-                let count = positions.len();
-                let x = laid_out(&operands, &positions, copies, size);
-                let mut dx: SmallVec<[&mut [T]; 6]> = operands
-                    .iter()
-                    .zip(places.iter_mut().zip(results.chunks_exact_mut(size)))
-                    .map(|(operand, (place, result))| {
-                        let full = operand.read.is_full(g.len());
-                        let in_place = if full { place.run(positions.start, count) } else { None };
-                        in_place.unwrap_or(&mut result[..count])
-                    })
-                    .collect();
-                gradients(&x, &g[positions.clone()], &mut dx);
-                drop(dx);
-                for (k, result) in results.chunks_exact(size).enumerate() {
-                    let (read, place) = (operands[k].read, &mut places[k]);
-                    if !read.is_full(g.len())
-                        && let Some(sums) = place.sums()
-                    {
-                        let (result, at) = (&result[..count], positions.clone());
-                        dispatch_wide(
-                            sums,
-                            #[inline(always)]
-                            |sums| add_runs::<T, Avx512>(read, at.clone(), result, sums),
-                            #[inline(always)]
-                            |sums| add_runs::<T, Avx2>(read, at.clone(), result, sums),
-                            #[inline(always)]
-                            |sums| add_runs::<T, Portable>(read, at.clone(), result, sums),
-                        );
+        let in_place = operands
+            .iter()
+            .zip(&*places)
+            .all(|(operand, place)| operand.read.is_full(g.len()) && !matches!(place, Place::Unwanted));
+        let [size, copied] =
+            if in_place { [range.len().max(1), 0] } else { [CHUNK.min(range.len()).max(1); 2] };
+        T::with_scratch(2 * operands.len() * copied, |scratch| {
+            let (copies, results) = scratch.split_at_mut(operands.len() * copied);
+            program.session(|session| {
+                for positions in chunks(range, size) {
+                    let count = positions.len();
+                    let mut x = laid_out(&operands, &positions, copies, size);
+                    let mut own = results.chunks_exact_mut(size);
+                    let mut dx: SmallVec<[&mut [T]; 6]> = operands
+                        .iter()
+                        .zip(places.iter_mut())
+                        .map(|(operand, place)| {
+                            let own = own.next();
+                            let full = operand.read.is_full(g.len());
+                            let in_place = if full { place.run(positions.start, count) } else { None };
+                            in_place.unwrap_or_else(|| &mut own.expect("not in place")[..count])
+                        })
+                        .collect();
+                    x.push(Input::Column(&g[positions.clone()]));
+                    session.run(&x, &mut dx);
+                    drop((x, dx));
+                    for (k, result) in results.chunks_exact(size).enumerate() {
+                        let (read, place) = (operands[k].read, &mut places[k]);
+                        if !read.is_full(g.len())
+                            && let Some(sums) = place.sums()
+                        {
+                            let (result, at) = (&result[..count], positions.clone());
+                            dispatch_wide(
+                                sums,
+                                #[inline(always)]
+                                |sums| add_runs::<T, Avx512>(read, at.clone(), result, sums),
+                                #[inline(always)]
+                                |sums| add_runs::<T, Avx2>(read, at.clone(), result, sums),
+                                #[inline(always)]
+                                |sums| add_runs::<T, Portable>(read, at.clone(), result, sums),
+                            );
+                        }
                     }
                 }
-            }
+            });
         });
     });
 }
@@ -218,103 +244,49 @@ impl PerFloat for Map {
 
 impl Compiled<Map> {
     /// The kernels of formula `F`.
-    pub const fn map<F: MapFormula<K>, const K: usize>() -> &'static Self {
-        const {
-            let f32 = const { &MapKernel::new::<F, K>() };
-            let f64 = const { &MapKernel::new::<F, K>() };
-            &Compiled(Each { f32, f64 })
-        }
+    pub fn map<F: MapFormula<K>, const K: usize>() -> &'static Self {
+        /// The formula with this count of operands.
+        struct Key<F, const K: usize>(PhantomData<F>);
+        made_once::<Key<F, K>, Self>(|| {
+            let (f32, f64) = (MapKernel::new::<F, K>(), MapKernel::new::<F, K>());
+            Compiled(Each { f32: Box::leak(Box::new(f32)), f64: Box::leak(Box::new(f64)) })
+        })
     }
 }
 
-/// The gradients of operands, given their elements and the gradient of the result.
-type GradientsOf<T> = fn(&[&[T]], &[T], &mut [&mut [T]]);
-
-/// A formula with its type erased: its values and its gradients, of operands that are laid out.
+/// A formula with its type erased.
 #[doc(hidden)]
-pub struct MapKernel<T> {
+pub struct MapKernel<T: Storage> {
     pub(crate) name: &'static str,
-    values: fn(&[&[T]], &mut [T]),
-    gradients: GradientsOf<T>,
+    pub(crate) form: MapForm,
+    /// From the operands to the value.
+    value: OnceLock<Program<T>>,
+    /// From the operands and the gradient of the value to those of the operands.
+    gradients: OnceLock<Program<T>>,
     /// The formula of one element, for forward mode.
     pub(crate) nested: fn(&[Nested]) -> Nested,
-    #[cfg(feature = "opencl")]
-    pub(crate) form: MapForm,
 }
 
 impl<T: Storage> MapKernel<T> {
-    const fn new<F: MapFormula<K>, const K: usize>() -> Self {
+    fn new<F: MapFormula<K>, const K: usize>() -> Self {
         MapKernel {
             name: F::NAME,
-            values: |x, out| {
-                dispatch_wide(
-                    out,
-                    #[inline(always)]
-                    |out| values::<F, T, K, WIDE>(x, out),
-                    #[inline(always)]
-                    |out| values::<F, T, K, LANES>(x, out),
-                    #[inline(always)]
-                    |out| values::<F, T, K, 1>(x, out),
-                );
-            },
-            gradients: |x, g, dx| {
-                dispatch_wide(
-                    dx,
-                    #[inline(always)]
-                    |dx| gradients::<F, T, K, WIDE>(x, g, dx),
-                    #[inline(always)]
-                    |dx| gradients::<F, T, K, LANES>(x, g, dx),
-                    #[inline(always)]
-                    |dx| gradients::<F, T, K, 1>(x, g, dx),
-                );
-            },
-            nested: |x| F::eval(array(Nested::zero(), |k| x[k])),
-            #[cfg(feature = "opencl")]
             form: MapForm::new::<F, T, K>(),
+            value: OnceLock::new(),
+            gradients: OnceLock::new(),
+            nested: |x| F::eval(array(Nested::zero(), |k| x[k])),
         }
     }
 
     /// The formula over all output positions.
     pub(crate) fn forward(&self, inputs: &[View<'_, T>], out: &mut [T]) {
-        forward(inputs, out, &self.values);
+        forward(inputs, out, self.value.get_or_init(|| Program::new(&(self.form.value)(), |_| false)));
     }
 
     /// The reverse pass over all output positions.
     pub(crate) fn backward(&self, inputs: &[View<'_, T>], g: &[T], grads: &mut [Option<&mut [T]>]) {
-        backward(inputs, g, grads, &self.gradients);
-    }
-}
-
-/// The formula of some elements, `R` at a time.
-#[inline(always)]
-fn values<F: MapFormula<K>, T: Storage, const K: usize, const R: usize>(x: &[&[T]], out: &mut [T]) {
-    line_of::<T, R, K>(
-        out,
-        x.try_into().expect("as many operands"),
-        #[inline(always)]
-        |x| F::eval(x),
-    );
-}
-
-/// The gradients of some elements, `R` at a time.
-#[inline(always)]
-fn gradients<F: MapFormula<K>, T: Storage, const K: usize, const R: usize>(
-    x: &[&[T]],
-    g: &[T],
-    dx: &mut [&mut [T]],
-) {
-    let x: &[&[T]; K] = x.try_into().expect("as many operands");
-    let dx: &mut [&mut [T]; K] = dx.try_into().expect("as many operands");
-    for (b, g) in g.chunks(R).enumerate() {
-        let block = array(
-            Lanes::<R, T>::splat(T::zero()),
-            #[inline(always)]
-            |k| Lanes::load(&x[k][b * R..], 0.0),
-        );
-        let y = F::eval(Dual::variables(block));
-        let g = Lanes::load(g, 0.0);
-        for k in 0..K {
-            (y.partials[k] * g).store(&mut dx[k][b * R..]);
-        }
+        let program =
+            self.gradients.get_or_init(|| Program::new(&(self.form.slopes)().times_input(), |_| false));
+        backward(inputs, g, grads, program);
     }
 }

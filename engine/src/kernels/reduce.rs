@@ -164,8 +164,7 @@ impl Reduction {
             }
             // Where the norm is 0, so is the gradient; where it is not finite, the gradient is NaN.
             Reduction::Norm => {
-                let infinity = Lanes::splat(T::nearest(f64::INFINITY));
-                let y = Lanes::select(y.lt(infinity), y, Lanes::splat(T::nearest(f64::NAN)));
+                let y = Lanes::select(y.lt(Lanes::constant(f64::INFINITY)), y, Lanes::constant(f64::NAN));
                 Lanes::select(Lanes::splat(T::zero()).lt(y), g * (x / y), y)
             }
             Reduction::Max => unreachable!("its gradient goes to one element"),

@@ -106,6 +106,7 @@ static scalar expm1_of(scalar x) {
 static scalar with_sign_of(scalar y, scalar x) { return signbit(x.hi) ? -y : y; }
 
 static scalar magnitude_of(scalar x) { return with_sign_of(x, x); }
+#define fabs_of magnitude_of
 
 static scalar sinh_of(scalar x) {
     const scalar a = magnitude_of(x), p = expm1_of(a);

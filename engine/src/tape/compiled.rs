@@ -1,10 +1,11 @@
 //! What formulas are compiled to, and in which crate.
 //!
-//! A generic function is compiled in each crate that calls it. The kernels of an elementwise or a pair
-//! formula take seconds to compile: both passes, for both element types and three instruction sets. A
-//! row formula has a [plan](crate::RowPlan) instead. With [`compiled_here!`](crate::compiled_here),
-//! everything that belongs to a formula is compiled once, in the formula's own crate. Without it, each
-//! crate that uses the formula compiles it again; the results are the same.
+//! A generic function is compiled in each crate that calls it. An elementwise formula is data, a
+//! [program](crate::Program), and nothing is compiled for it. Most row formulas have a
+//! [plan](crate::RowPlan). The kernels of a pair formula are compiled: both passes, for both element types
+//! and three instruction sets. With [`compiled_here!`](crate::compiled_here), what belongs to a formula is
+//! compiled once, in the formula's own crate. Without it, each crate that uses the formula compiles it
+//! again; the results are the same.
 
 pub use crate::formula::per_type::{Compiled, PerFloat};
 pub use crate::kernels::gram::{RowKernel, RowKernels};
@@ -12,35 +13,30 @@ pub use crate::kernels::map::Map;
 pub use crate::kernels::pair::Pair;
 
 /// Goes into the `impl` of a formula without type parameters. What is compiled for the formula is then
-/// compiled once, in this crate. The argument is the kind of formula: `map`, `row` or `pair`.
+/// compiled once, in this crate. The argument is the kind of formula: `row` or `pair`.
 ///
 /// A row formula has no kernels of its own: the engine's kernels read its [plan](crate::RowPlan).
 /// `compiled_here!(row, specialised)` compiles kernels for this formula alone, which takes seconds. It is
 /// for the few formulas in which training spends its time.
 ///
 /// ```
-/// use cotangent_engine::{MapFormula, Scalar, compiled_here};
+/// use cotangent_engine::{PairFormula, Pairing, Scalar, compiled_here};
 ///
-/// /// `x σ(x)`.
+/// /// `−‖x − y‖²`.
 /// #[derive(Clone, Copy)]
-/// struct Swish;
+/// struct Nearness;
 ///
-/// impl MapFormula<1> for Swish {
-///     const NAME: &'static str = "swish";
-///     compiled_here!(map);
-///     fn eval<S: Scalar>([x]: [S; 1]) -> S {
-///         x * x.sigmoid()
+/// impl PairFormula<0, 0, 0> for Nearness {
+///     const NAME: &'static str = "nearness";
+///     const PAIRING: Pairing = Pairing::SquaredDistance;
+///     compiled_here!(pair);
+///     fn eval<S: Scalar>(square: S, _: [S; 0], _: [S; 0], _: [S; 0]) -> S {
+///         -square
 ///     }
 /// }
 /// ```
 #[macro_export]
 macro_rules! compiled_here {
-    (map) => {
-        #[inline(never)]
-        fn compiled() -> &'static $crate::compiled::Compiled<$crate::compiled::Map> {
-            $crate::compiled::Compiled::map::<Self, _>()
-        }
-    };
     (row) => {
         #[inline(never)]
         fn plan() -> &'static $crate::RowPlan {

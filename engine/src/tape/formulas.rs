@@ -25,7 +25,6 @@ macro_rules! elementwise {
 
             impl MapFormula<{ [stringify!($x) $(, stringify!($y))*].len() }> for $name {
                 const NAME: &'static str = stringify!($method);
-                compiled_here!(map);
                 #[inline(always)]
                 fn eval<S: Scalar>([$x $(, $y)*]: [S; [stringify!($x) $(, stringify!($y))*].len()]) -> S {
                     $body

@@ -12,6 +12,7 @@ mod lanes;
 #[cfg(feature = "opencl")]
 mod opencl;
 mod pool;
+mod program;
 mod scalar;
 mod shape;
 mod simd;

@@ -8,8 +8,10 @@
 //! The environment variable `COTANGENT_SIMD` lowers the level, for tests: `baseline`, `avx2+fma` or `avx512`.
 
 mod block;
+pub(crate) mod columns;
 mod product;
 mod register;
+pub(crate) mod session;
 
 use std::sync::OnceLock;
 
@@ -17,7 +19,7 @@ pub use block::{
     Aligned, Avx2, Avx512, Block, LANES, Portable, add, ask_ahead, asks_ahead, for_each_block, read, write,
 };
 pub use product::{Columns, Strided, tile};
-pub use register::{Dispatched, F32x8, F32x16, F64x4, F64x8, Key, Register};
+pub use register::{Baseline, Dispatched, F32x8, F32x16, F64x4, F64x8, Key, Register};
 
 /// Instruction sets that kernels are compiled for, each containing the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

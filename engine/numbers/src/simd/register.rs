@@ -23,6 +23,8 @@ impl Key for Dispatched {}
 #[allow(missing_docs)]
 pub trait Register<T>: Scalar {
     const WIDTH: usize;
+    /// As many lanes.
+    type Lanes: Register<T>;
     fn splat(x: T) -> Self;
     /// Loads the first numbers of a slice, as many as there are. The other lanes hold unspecified
     /// numbers.
@@ -35,6 +37,7 @@ pub trait Register<T>: Scalar {
 
 impl<T: Storage, const R: usize> Register<T> for Lanes<R, T> {
     const WIDTH: usize = R;
+    type Lanes = Self;
     #[inline(always)]
     fn splat(x: T) -> Self {
         Lanes::splat(x)
@@ -52,6 +55,15 @@ impl<T: Storage, const R: usize> Register<T> for Lanes<R, T> {
         Lanes::mul_add(self, b, c)
     }
 }
+
+/// Lanes for every processor. On x86-64 without AVX2 formulas are computed number by number: vector code
+/// without vector instructions is long, and takes long to compile.
+#[cfg(target_arch = "x86_64")]
+pub type Baseline<T> = Lanes<1, T>;
+
+/// Lanes for every processor.
+#[cfg(not(target_arch = "x86_64"))]
+pub type Baseline<T> = Lanes<8, T>;
 
 /// Eight lanes of `f32`, as an array.
 #[cfg(not(target_arch = "x86_64"))]
@@ -79,6 +91,7 @@ mod x86_64 {
     use super::Register;
     use crate::lanes::Lanes;
     use crate::scalar::Scalar;
+    use crate::simd::columns::{Column, Entry, Operands, elementary};
 
     /// An AVX2 register. Made only in what [`dispatch_wide`](crate::simd::dispatch_wide) runs on a
     /// processor with AVX2.
@@ -178,48 +191,95 @@ mod x86_64 {
         )* };
     }
 
-    /// The elementary functions are those of lanes.
+    /// The elementary functions are those of columns, which are compiled once, and called. Inlined into
+    /// every formula they would take the compiler minutes.
     macro_rules! elementary {
-        ($($name:ident)*; $($pair:ident)*) => {
+        (called $register:ident $t:ident $width:literal $entry:ident;
+            $($name:ident $operation:ident)*; $($pair:ident $pair_operation:ident)*
+        ) => {
             $(
                 #[inline(always)]
                 fn $name(self) -> Self {
-                    Self::from_lanes(self.lanes().$name())
+                    // Not generic, so it is compiled in this crate alone.
+                    #[inline(never)]
+                    unsafe fn called(columns: &[Column<$t>; 1]) {
+                        // SAFETY: the caller's promise.
+                        unsafe {
+                            <elementary::$operation::Operation as Entry<$t>>::$entry(columns, &[0; 6], $width);
+                        }
+                    }
+                    let mut x = Line([0.0; $width]);
+                    self.store(&mut x.0);
+                    // SAFETY: a value of this type exists only where the processor has the instructions. The
+                    // column is one register, which the operation reads before it writes it.
+                    unsafe { called(&[Column::of_mut(&mut x.0)]) };
+                    Self::load(&x.0)
+                }
+            )*
+            $(
+                #[inline(always)]
+                fn $pair(self) -> (Self, Self) {
+                    #[inline(never)]
+                    unsafe fn called(columns: &[Column<$t>; 2]) {
+                        const IN_PLACE: Operands = [0, 1, 0, 0, 0, 0];
+                        // SAFETY: the caller's promise.
+                        unsafe {
+                            <elementary::$pair_operation::Operation as Entry<$t>>::$entry(
+                                columns, &IN_PLACE, $width,
+                            );
+                        }
+                    }
+                    let (mut x, mut y) = (Line([0.0; $width]), Line([0.0; $width]));
+                    self.store(&mut x.0);
+                    // SAFETY: as for one function.
+                    unsafe { called(&[Column::of_mut(&mut x.0), Column::of_mut(&mut y.0)]) };
+                    (Self::load(&x.0), Self::load(&y.0))
+                }
+            )*
+        };
+        (lanes $register:ident $t:ident $width:literal $entry:ident;
+            $($name:ident $operation:ident)*; $($pair:ident $pair_operation:ident)*
+        ) => {
+            $(
+                #[inline(always)]
+                fn $name(self) -> Self {
+                    Self::load(&self.lanes().$name().to_array())
                 }
             )*
             $(
                 #[inline(always)]
                 fn $pair(self) -> (Self, Self) {
                     let (a, b) = self.lanes().$pair();
-                    (Self::from_lanes(a), Self::from_lanes(b))
+                    (Self::load(&a.to_array()), Self::load(&b.to_array()))
                 }
             )*
         };
     }
 
+    impl F64x4 {
+        #[inline(always)]
+        fn lanes(self) -> Lanes<4, f64> {
+            let mut lanes = [0.0; 4];
+            self.store(&mut lanes);
+            Lanes::from(lanes)
+        }
+    }
+
+    /// Numbers that do not cross a line of the cache.
+    #[repr(align(64))]
+    struct Line<const WIDTH: usize, T>([T; WIDTH]);
+
     macro_rules! register {
         (
-            $register:ident, $mask:ident, $t:ident, $width:literal, $all:literal,
+            $register:ident, $mask:ident, $t:ident, $width:literal, $how:ident $entry:ident, $all:literal,
             $splat:ident $load:ident $store:ident $add:ident $sub:ident $mul:ident $div:ident
             $sqrt:ident $xor:ident $andnot:ident $fmadd:ident
         ) => {
             operators! { $register; Add add $add; Sub sub $sub; Mul mul $mul; Div div $div; }
 
-            impl $register {
-                #[inline(always)]
-                fn lanes(self) -> Lanes<$width, $t> {
-                    let mut lanes = [0.0; $width];
-                    self.store(&mut lanes);
-                    Lanes::from(lanes)
-                }
-                #[inline(always)]
-                fn from_lanes(lanes: Lanes<$width, $t>) -> Self {
-                    Self::load(&lanes.to_array())
-                }
-            }
-
             impl Register<$t> for $register {
                 const WIDTH: usize = $width;
+                type Lanes = Lanes<$width, $t>;
                 #[inline(always)]
                 fn splat(x: $t) -> Self {
                     // SAFETY: only called where the processor has the instruction.
@@ -306,30 +366,35 @@ mod x86_64 {
                     unsafe { $register($sqrt(self.0)) }
                 }
                 elementary! {
-                    exp exp_m1 ln ln_1p sin cos tan asin atan sinh cosh tanh asinh acosh atanh erf gelu
-                    tanc arctanc sinc cosc arcsinc;
-                    sin_cos sinh_cosh tanh_with_slope gelu_with_slope sinc_cosc tanc_secant
+                    $how $register $t $width $entry;
+                    exp Exp exp_m1 ExpM1 ln Ln ln_1p Ln1p sin Sin cos Cos tan Tan asin Asin atan Atan
+                    sinh Sinh cosh Cosh tanh Tanh asinh Asinh acosh Acosh atanh Atanh erf Erf gelu Gelu
+                    sigmoid Sigmoid softplus Softplus
+                    tanc Tanc arctanc Arctanc sinc Sinc cosc Cosc arcsinc Arcsinc;
+                    sin_cos SinCos sinh_cosh SinhCosh tanh_with_slope TanhWithSlope
+                    gelu_with_slope GeluWithSlope sigmoid_with_slope SigmoidWithSlope
+                    sinc_cosc SincCosc tanc_secant TancSecant
                 }
             }
         };
     }
     register! {
-        F32x8, Mask8, f32, 8, 0xff,
+        F32x8, Mask8, f32, 8, called avx2, 0xff,
         _mm256_set1_ps _mm256_loadu_ps _mm256_storeu_ps _mm256_add_ps _mm256_sub_ps _mm256_mul_ps
         _mm256_div_ps _mm256_sqrt_ps _mm256_xor_ps _mm256_andnot_ps _mm256_fmadd_ps
     }
     register! {
-        F64x4, Mask4, f64, 4, 0xf,
+        F64x4, Mask4, f64, 4, lanes avx2, 0xf,
         _mm256_set1_pd _mm256_loadu_pd _mm256_storeu_pd _mm256_add_pd _mm256_sub_pd _mm256_mul_pd
         _mm256_div_pd _mm256_sqrt_pd _mm256_xor_pd _mm256_andnot_pd _mm256_fmadd_pd
     }
     register! {
-        F32x16, Mask16, f32, 16, 0xffff,
+        F32x16, Mask16, f32, 16, called avx512, 0xffff,
         _mm512_set1_ps _mm512_loadu_ps _mm512_storeu_ps _mm512_add_ps _mm512_sub_ps _mm512_mul_ps
         _mm512_div_ps _mm512_sqrt_ps _mm512_xor_ps _mm512_andnot_ps _mm512_fmadd_ps
     }
     register! {
-        F64x8, WideMask8, f64, 8, 0xff,
+        F64x8, WideMask8, f64, 8, called avx512, 0xff,
         _mm512_set1_pd _mm512_loadu_pd _mm512_storeu_pd _mm512_add_pd _mm512_sub_pd _mm512_mul_pd
         _mm512_div_pd _mm512_sqrt_pd _mm512_xor_pd _mm512_andnot_pd _mm512_fmadd_pd
     }

@@ -1,6 +1,5 @@
 //! Reductions on the tape: sum, mean, maximum, log-sum-exp and norm.
 
-use crate::compiled_here;
 use crate::formula::map::MapFormula;
 use crate::kernels::reduce::{Axis, Reduce, Reduction};
 use crate::numbers::scalar::Scalar;
@@ -114,7 +113,6 @@ struct LogSumExpSlope;
 
 impl MapFormula<2> for LogSumExpSlope {
     const NAME: &'static str = "logsumexp_slope";
-    compiled_here!(map);
     #[inline(always)]
     fn eval<S: Scalar>([x, y]: [S; 2]) -> S {
         let is_above = S::constant(f64::NEG_INFINITY).lt(y);
@@ -130,10 +128,9 @@ struct NormSlope;
 
 impl MapFormula<2> for NormSlope {
     const NAME: &'static str = "norm_slope";
-    compiled_here!(map);
     #[inline(always)]
     fn eval<S: Scalar>([x, y]: [S; 2]) -> S {
         let is_finite = y.lt(S::constant(f64::INFINITY));
-        S::select(S::zero().lt(y), S::select(is_finite, x / y, (y * S::zero()).detached()), y.detached())
+        S::select(S::zero().lt(y), S::select(is_finite, x / y, S::constant(f64::NAN)), y.detached())
     }
 }

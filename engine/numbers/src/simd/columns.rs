@@ -1,0 +1,412 @@
+//! Single operations on columns of numbers: what a [`Program`](crate::program::Program) is made of.
+//!
+//! Each operation is a loop over whole registers, compiled once for each element type and instruction set.
+//! So a formula is data here: nothing is compiled for it.
+
+use super::{Baseline, Dispatched, Level, Register, in_use};
+use crate::lanes::Lanes;
+use crate::storage::Storage;
+use crate::trace::Function;
+
+/// Columns are computed in pieces of this many elements: the widest register of `f32`.
+pub(crate) const PIECE: usize = 16;
+
+/// Where an operation reads or writes numbers.
+///
+/// It is made from a slice that outlives the run, of at least as many elements as the run computes, rounded
+/// up to whole pieces; or from one piece that holds the same number throughout.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Column<T> {
+    start: *mut T,
+    /// All ones; 0 for a column that is one piece, read again and again.
+    mask: usize,
+}
+
+impl<T: Storage> Column<T> {
+    /// Numbers that are read.
+    pub(crate) fn of(numbers: &[T]) -> Self {
+        Column { start: numbers.as_ptr().cast_mut(), mask: usize::MAX }
+    }
+
+    /// Numbers that are written, and may be read.
+    pub(crate) fn of_mut(numbers: &mut [T]) -> Self {
+        Column { start: numbers.as_mut_ptr(), mask: usize::MAX }
+    }
+
+    /// One number, repeated over a piece.
+    pub(crate) fn of_number(piece: &mut [T; PIECE]) -> Self {
+        Column { start: piece.as_mut_ptr(), mask: 0 }
+    }
+
+    /// # Safety
+    /// The column has N elements from `at` on, or is one piece of at least as many.
+    #[inline(always)]
+    unsafe fn at<'a>(self, at: usize, count: usize) -> &'a [T] {
+        // SAFETY: the caller's promise.
+        unsafe { std::slice::from_raw_parts(self.start.add(at & self.mask), count) }
+    }
+
+    /// # Safety
+    /// As [`at`](Self::at), and nothing else reads or writes the column meanwhile.
+    #[inline(always)]
+    unsafe fn at_mut<'a>(self, at: usize, count: usize) -> &'a mut [T] {
+        // SAFETY: the caller's promise.
+        unsafe { std::slice::from_raw_parts_mut(self.start.add(at & self.mask), count) }
+    }
+}
+
+/// The columns of an operation by their numbers: first what it writes, then what it reads.
+pub(crate) type Operands = [u16; 6];
+
+/// An operation on the first elements of columns, as many as the last argument says.
+///
+/// # Safety
+/// The processor has the instruction set that it is compiled for. The columns exist, the result's can be
+/// written, and each has that many elements, rounded up to whole pieces.
+pub(crate) type Kernel<T> = unsafe fn(&[Column<T>], &Operands, usize);
+
+/// An operation of a program.
+#[derive(Clone, Copy)]
+pub(crate) struct Step<T> {
+    pub(crate) kernel: Kernel<T>,
+    pub(crate) operands: Operands,
+}
+
+/// Runs operations one after another on the first `count` elements of columns.
+///
+/// # Safety
+/// As for each [`Kernel`].
+pub(crate) unsafe fn run<T>(steps: &[Step<T>], columns: &[Column<T>], count: usize) {
+    for step in steps {
+        // SAFETY: the caller's promise.
+        unsafe { (step.kernel)(columns, &step.operands, count) };
+    }
+}
+
+/// Runs an operation of K numbers with M results, register by register. All numbers are read before the
+/// results are written, so a result may take the place of an operand.
+///
+/// # Safety
+/// As for a [`Kernel`].
+#[inline(always)]
+unsafe fn for_each<T: Storage, O: Register<T>, const K: usize, const M: usize>(
+    columns: &[Column<T>],
+    operands: &Operands,
+    count: usize,
+    operation: impl Fn([O; K]) -> [O; M],
+) {
+    // SAFETY: the caller's promise.
+    let column = |k: usize| unsafe { *columns.get_unchecked(usize::from(operands[k])) };
+    let (mut from, mut to) = ([column(0); K], [column(0); M]);
+    for (k, to) in to.iter_mut().enumerate() {
+        *to = column(k);
+    }
+    for (k, from) in from.iter_mut().enumerate() {
+        *from = column(M + k);
+    }
+    let mut at = 0;
+    while at < count {
+        // SAFETY: the caller's promise: registers are parts of pieces.
+        unsafe {
+            let mut x = [O::zero(); K];
+            for k in 0..K {
+                x[k] = O::load(from[k].at(at, O::WIDTH));
+            }
+            let results = operation(x);
+            for m in 0..M {
+                results[m].store(to[m].at_mut(at, O::WIDTH));
+            }
+        }
+        at += O::WIDTH;
+    }
+}
+
+/// An operation, generic over the register type: `O` for arithmetic, `L` for elementary functions, which are
+/// written on lanes.
+pub(super) trait Body<T: Storage> {
+    /// # Safety
+    /// As for a [`Kernel`].
+    unsafe fn run<O: Register<T>, L: Register<T>>(columns: &[Column<T>], operands: &Operands, count: usize);
+}
+
+/// An operation compiled for an instruction set. These are methods, so that the compiler puts each into the
+/// codegen unit of its operation, and the units compile in parallel.
+pub(super) trait Entry<T: Storage>: Body<T> {
+    /// # Safety
+    /// As for a [`Kernel`].
+    #[cfg(target_arch = "x86_64")]
+    unsafe fn avx512(columns: &[Column<T>], operands: &Operands, count: usize);
+
+    /// # Safety
+    /// As for a [`Kernel`].
+    #[cfg(target_arch = "x86_64")]
+    unsafe fn avx2(columns: &[Column<T>], operands: &Operands, count: usize);
+
+    /// # Safety
+    /// As for a [`Kernel`].
+    unsafe fn baseline(columns: &[Column<T>], operands: &Operands, count: usize);
+}
+
+impl<T: Storage, B: Body<T>> Entry<T> for B {
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,fma,avx512f,avx512dq,avx512vl")]
+    unsafe fn avx512(columns: &[Column<T>], operands: &Operands, count: usize) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            B::run::<T::Avx512<Dispatched>, <T::Avx512<Dispatched> as Register<T>>::Lanes>(
+                columns, operands, count,
+            )
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,fma")]
+    unsafe fn avx2(columns: &[Column<T>], operands: &Operands, count: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { B::run::<T::Avx2<Dispatched>, Lanes<8, T>>(columns, operands, count) }
+    }
+
+    unsafe fn baseline(columns: &[Column<T>], operands: &Operands, count: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { B::run::<Baseline<T>, Baseline<T>>(columns, operands, count) }
+    }
+}
+
+/// The operation for the instruction set in use.
+fn kernel<T: Storage, B: Entry<T>>() -> Kernel<T> {
+    match in_use() {
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => B::avx512,
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => B::avx2,
+        _ => B::baseline,
+    }
+}
+
+/// Declares operations: on which registers, their operands and results.
+macro_rules! operations {
+    (
+        $(#[$enum_doc:meta])* $kind:ident on $register:ident, $kernels:ident;
+        $($(#[$doc:meta])* $name:ident($($x:ident),*) = $results:expr;)*
+    ) => {
+        $(#[$enum_doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $kind { $($(#[$doc])* $name,)* }
+
+        /// A module for each operation: see [`Entry`].
+        pub(super) mod $kernels {
+            $(
+                #[allow(non_snake_case)]
+                pub(in crate::simd) mod $name {
+                    pub(in crate::simd) struct Operation;
+                }
+            )*
+        }
+
+            $(
+                impl<T: Storage> Body<T> for $kernels::$name::Operation {
+                    #[inline(always)]
+                    unsafe fn run<O: Register<T>, L: Register<T>>(
+                        columns: &[Column<T>],
+                        operands: &Operands,
+                        count: usize,
+                    ) {
+                        // SAFETY: the caller's promise.
+                        unsafe {
+                            for_each(
+                                columns,
+                                operands,
+                                count,
+                                #[inline(always)]
+                                |[$($x),*]: [$register; [$(stringify!($x)),*].len()]| $results,
+                            );
+                        }
+                    }
+                }
+            )*
+
+        fn $kernels<T: Storage>(operation: $kind) -> Kernel<T> {
+            match operation { $($kind::$name => kernel::<T, $kernels::$name::Operation>(),)* }
+        }
+    };
+}
+
+operations! {
+    /// Arithmetic on numbers a, b, c, d, e. What takes several steps spares a column that would be written and
+    /// read again; each step is rounded as by itself.
+    Arithmetic on O, arithmetic;
+    /// a
+    Copy(a) = [a];
+    /// −a
+    Neg(a) = [-a];
+    /// |a|
+    Abs(a) = [a.abs()];
+    /// a + b
+    Add(a, b) = [a + b];
+    /// a − b
+    Sub(a, b) = [a - b];
+    /// a b
+    Mul(a, b) = [a * b];
+    /// a/b
+    Div(a, b) = [a / b];
+    /// √a
+    Sqrt(a) = [a.sqrt()];
+    /// a b + c
+    MulAdd(a, b, c) = [a * b + c];
+    /// a b − c
+    MulSub(a, b, c) = [a * b - c];
+    /// c − a b
+    SubMul(a, b, c) = [c - a * b];
+    /// (a b) c
+    MulMul(a, b, c) = [a * b * c];
+    /// (a + b) c
+    AddMul(a, b, c) = [(a + b) * c];
+    /// (a − b) c
+    DifferenceMul(a, b, c) = [(a - b) * c];
+    /// a b + c d
+    MulAddMul(a, b, c, d) = [a * b + c * d];
+    /// a b − c d
+    MulSubMul(a, b, c, d) = [a * b - c * d];
+    /// c where a < b, else d
+    SelectLess(a, b, c, d) = [O::select(a.lt(b), c, d)];
+    /// c where a or b is NaN, else d
+    SelectUnordered(a, b, c, d) = [O::select(a.unordered(b), c, d)];
+    /// e where a or b is NaN, c where a < b, else d
+    Choose(a, b, c, d, e) = [O::select(a.unordered(b), e, O::select(a.lt(b), c, d))];
+}
+
+operations! {
+    /// Elementary functions, and pairs of functions that are computed together.
+    Elementary on L, elementary;
+    /// eˣ
+    Exp(x) = [x.exp()];
+    /// eˣ − 1
+    ExpM1(x) = [x.exp_m1()];
+    /// ln x
+    Ln(x) = [x.ln()];
+    /// ln(1 + x)
+    Ln1p(x) = [x.ln_1p()];
+    /// sin x
+    Sin(x) = [x.sin()];
+    /// cos x
+    Cos(x) = [x.cos()];
+    /// sin x and cos x
+    SinCos(x) = <[L; 2]>::from(x.sin_cos());
+    /// tan x
+    Tan(x) = [x.tan()];
+    /// arcsin x
+    Asin(x) = [x.asin()];
+    /// arctan x
+    Atan(x) = [x.atan()];
+    /// sinh x
+    Sinh(x) = [x.sinh()];
+    /// cosh x
+    Cosh(x) = [x.cosh()];
+    /// sinh x and cosh x
+    SinhCosh(x) = <[L; 2]>::from(x.sinh_cosh());
+    /// tanh x
+    Tanh(x) = [x.tanh()];
+    /// sech² x
+    TanhSlope(x) = [x.tanh_with_slope().1];
+    /// tanh x and sech² x
+    TanhWithSlope(x) = <[L; 2]>::from(x.tanh_with_slope());
+    /// arsinh x
+    Asinh(x) = [x.asinh()];
+    /// arcosh x
+    Acosh(x) = [x.acosh()];
+    /// artanh x
+    Atanh(x) = [x.atanh()];
+    /// The error function.
+    Erf(x) = [x.erf()];
+    /// x Φ(x)
+    Gelu(x) = [x.gelu()];
+    /// The derivative of x Φ(x).
+    GeluSlope(x) = [x.gelu_with_slope().1];
+    /// x Φ(x) and its derivative
+    GeluWithSlope(x) = <[L; 2]>::from(x.gelu_with_slope());
+    /// The logistic function.
+    Sigmoid(x) = [x.sigmoid()];
+    /// The derivative of the logistic function.
+    SigmoidSlope(x) = [x.sigmoid_with_slope().1];
+    /// The logistic function and its derivative
+    SigmoidWithSlope(x) = <[L; 2]>::from(x.sigmoid_with_slope());
+    /// ln(1 + eˣ)
+    Softplus(x) = [x.softplus()];
+    /// tan(√x)/√x
+    Tanc(x) = [x.tanc()];
+    /// sec²(√x)
+    Secant(x) = [x.tanc_secant().1];
+    /// tan(√x)/√x and sec²(√x)
+    TancSecant(x) = <[L; 2]>::from(x.tanc_secant());
+    /// arctan(√x)/√x
+    Arctanc(x) = [x.arctanc()];
+    /// sin(√x)/√x
+    Sinc(x) = [x.sinc()];
+    /// cos(√x)
+    Cosc(x) = [x.cosc()];
+    /// sin(√x)/√x and cos(√x)
+    SincCosc(x) = <[L; 2]>::from(x.sinc_cosc());
+    /// arcsin(√x)/√x
+    Arcsinc(x) = [x.arcsinc()];
+}
+
+/// What a step of a program does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Arithmetic.
+    Arithmetic(Arithmetic),
+    /// Elementary functions.
+    Elementary(Elementary),
+}
+
+impl Operation {
+    /// How many results it has.
+    pub(crate) fn results(self) -> usize {
+        use Elementary::*;
+        let pair = matches!(
+            self,
+            Operation::Elementary(
+                SinCos | SinhCosh | TanhWithSlope | GeluWithSlope | SigmoidWithSlope | TancSecant | SincCosc
+            )
+        );
+        1 + usize::from(pair)
+    }
+}
+
+/// The operation that computes a function.
+impl From<Function> for Operation {
+    fn from(function: Function) -> Self {
+        macro_rules! same {
+            ($($name:ident)*) => {
+                match function {
+                    Function::Abs => Operation::Arithmetic(Arithmetic::Abs),
+                    Function::Sqrt => Operation::Arithmetic(Arithmetic::Sqrt),
+                    $(Function::$name => Operation::Elementary(Elementary::$name),)*
+                }
+            };
+        }
+        same! {
+            Exp ExpM1 Ln Ln1p Sin Cos Tan Asin Atan Sinh Cosh Tanh TanhSlope Asinh Acosh Atanh Erf Gelu GeluSlope
+            Sigmoid SigmoidSlope Softplus Tanc Secant Arctanc Sinc Cosc Arcsinc
+        }
+    }
+}
+
+/// Functions of one argument that are computed together.
+pub(crate) const PAIRS: [([Function; 2], Elementary); 7] = [
+    ([Function::Sin, Function::Cos], Elementary::SinCos),
+    ([Function::Sinh, Function::Cosh], Elementary::SinhCosh),
+    ([Function::Tanh, Function::TanhSlope], Elementary::TanhWithSlope),
+    ([Function::Gelu, Function::GeluSlope], Elementary::GeluWithSlope),
+    ([Function::Sigmoid, Function::SigmoidSlope], Elementary::SigmoidWithSlope),
+    ([Function::Tanc, Function::Secant], Elementary::TancSecant),
+    ([Function::Sinc, Function::Cosc], Elementary::SincCosc),
+];
+
+/// The kernel of an operation. Only [`Storage`] calls it, so it is compiled in this crate alone.
+pub(crate) fn kernel_of<T: Storage>(operation: Operation) -> Kernel<T> {
+    match operation {
+        Operation::Arithmetic(operation) => arithmetic(operation),
+        Operation::Elementary(operation) => elementary(operation),
+    }
+}
