@@ -8,10 +8,10 @@ use smallvec::SmallVec;
 use super::PairKernels;
 use crate::formula::pair::{PairFormula, Pairing};
 use crate::numbers::dual::Dual;
-use crate::numbers::lanes::{Lanes, array};
+use crate::numbers::lanes::array;
 use crate::numbers::line::dot;
 use crate::numbers::scalar::Scalar;
-use crate::numbers::simd::{Dispatched, Register, dispatch, dispatch_wide};
+use crate::numbers::simd::{Baseline, Dispatched, Register, dispatch, dispatch_wide};
 use crate::numbers::storage::Storage;
 
 /// A tile of pairs with the numbers of its rows.
@@ -186,7 +186,7 @@ where
             #[inline(always)]
             |s| score::<T::Avx2<Dispatched>, F, T, L, R, P>(tile, s),
             #[inline(always)]
-            |s| score::<Lanes<LANES, T>, F, T, L, R, P>(tile, s),
+            |s| score::<Baseline<T>, F, T, L, R, P>(tile, s),
         );
     }
 
@@ -204,9 +204,7 @@ where
                         differentiate::<T::Avx2<Dispatched>, F, T, L, R, P, $n>(tile, i, at, s, partials)
                     },
                     #[inline(always)]
-                    |(s, partials)| {
-                        differentiate::<Lanes<LANES, T>, F, T, L, R, P, $n>(tile, i, at, s, partials)
-                    },
+                    |(s, partials)| differentiate::<Baseline<T>, F, T, L, R, P, $n>(tile, i, at, s, partials),
                 )
             };
         }
@@ -233,7 +231,7 @@ where
             #[inline(always)]
             |s| partial::<T::Avx2<Dispatched>, F, T, L, R, P>(tile, which, i, at, s),
             #[inline(always)]
-            |s| partial::<Lanes<LANES, T>, F, T, L, R, P>(tile, which, i, at, s),
+            |s| partial::<Baseline<T>, F, T, L, R, P>(tile, which, i, at, s),
         );
     }
 }

@@ -16,6 +16,7 @@ pub struct Additive;
 impl PairFormula<1, 1, 2> for Additive {
     const NAME: &'static str = "scores.additive";
     const PAIRING: Pairing = Pairing::Dot;
+    cotangent_engine::compiled_here!(pair);
     #[inline(always)]
     fn eval<S: Scalar>(_: S, [x]: [S; 1], [y]: [S; 1], [gamma, c]: [S; 2]) -> S {
         let sum = x + y;

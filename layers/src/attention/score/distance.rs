@@ -19,6 +19,7 @@ pub struct Distance;
 impl PairFormula<1, 1, 2> for Distance {
     const NAME: &'static str = "scores.distance";
     const PAIRING: Pairing = Pairing::SquaredDistance;
+    cotangent_engine::compiled_here!(pair);
     #[inline(always)]
     fn eval<S: Scalar>(square: S, [x]: [S; 1], [y]: [S; 1], [beta, c]: [S; 2]) -> S {
         -beta * distance_from_sinh((square * (x * y)).sqrt()) - c

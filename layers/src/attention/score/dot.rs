@@ -13,6 +13,7 @@ pub struct Dot;
 impl PairFormula<0, 0, 2> for Dot {
     const NAME: &'static str = "scores.dot";
     const PAIRING: Pairing = Pairing::Dot;
+    cotangent_engine::compiled_here!(pair);
     #[inline(always)]
     fn eval<S: Scalar>(dot: S, _: [S; 0], _: [S; 0], [gamma, c]: [S; 2]) -> S {
         gamma * dot - c

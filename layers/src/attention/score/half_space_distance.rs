@@ -21,6 +21,7 @@ pub struct HalfSpaceDistance;
 impl PairFormula<1, 1, 2> for HalfSpaceDistance {
     const NAME: &'static str = "scores.half_space_distance";
     const PAIRING: Pairing = Pairing::SquaredDistance;
+    cotangent_engine::compiled_here!(pair);
     #[inline(always)]
     fn eval<S: Scalar>(square: S, [x]: [S; 1], [y]: [S; 1], [beta, c]: [S; 2]) -> S {
         let root = normal(square).sqrt().sqrt();

@@ -13,6 +13,7 @@ pub struct Laplacian;
 impl PairFormula<0, 0, 2> for Laplacian {
     const NAME: &'static str = "scores.laplacian";
     const PAIRING: Pairing = Pairing::SquaredDistance;
+    cotangent_engine::compiled_here!(pair);
     #[inline(always)]
     fn eval<S: Scalar>(square: S, _: [S; 0], _: [S; 0], [gamma, c]: [S; 2]) -> S {
         -gamma * square.sqrt() - c

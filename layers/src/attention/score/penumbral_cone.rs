@@ -26,6 +26,7 @@ pub struct PenumbralCone {
 impl PairFormula<2, 2, 3> for PenumbralCone {
     const NAME: &'static str = "scores.penumbral_cone";
     const PAIRING: Pairing = Pairing::SquaredDistance;
+    cotangent_engine::compiled_here!(pair);
     #[inline(always)]
     fn eval<S: Scalar>(square: S, q: [S; 2], k: [S; 2], [gamma, c, light]: [S; 3]) -> S {
         -gamma * height(square, q, k, light) - c
@@ -43,6 +44,7 @@ pub struct ReleasedPenumbralCone {
 impl PairFormula<2, 2, 3> for ReleasedPenumbralCone {
     const NAME: &'static str = "scores.released_penumbral_cone";
     const PAIRING: Pairing = Pairing::SquaredDistance;
+    cotangent_engine::compiled_here!(pair);
     #[inline(always)]
     fn eval<S: Scalar>(square: S, q: [S; 2], k: [S; 2], [gamma, c, light]: [S; 3]) -> S {
         -gamma * height(square, q, k, light).square() - c

@@ -51,6 +51,7 @@ impl PolarDistance {
 impl PairFormula<2, 2, 2> for PolarDistance {
     const NAME: &'static str = "scores.polar_distance";
     const PAIRING: Pairing = Pairing::SquaredDistance;
+    cotangent_engine::compiled_here!(pair);
     #[inline(always)]
     fn eval<S: Scalar>(square: S, [r, sinh_r]: [S; 2], [s, sinh_s]: [S; 2], [beta, c]: [S; 2]) -> S {
         let distance = S::choose(

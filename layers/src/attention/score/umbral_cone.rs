@@ -27,6 +27,7 @@ pub struct UmbralCone {
 impl PairFormula<1, 1, 3> for UmbralCone {
     const NAME: &'static str = "scores.umbral_cone";
     const PAIRING: Pairing = Pairing::SquaredDistance;
+    cotangent_engine::compiled_here!(pair);
     #[inline(always)]
     fn eval<S: Scalar>(square: S, [q]: [S; 1], [k]: [S; 1], [gamma, c, slope]: [S; 3]) -> S {
         -gamma * umbral_height(normal(square).sqrt(), q, k, slope) - c
