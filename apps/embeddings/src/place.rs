@@ -503,7 +503,8 @@ mod tests {
         let new = new(&embeddings, &[("x".to_owned(), "k0".to_owned()), ("x".to_owned(), "k1".to_owned())]);
         let config = Config { lr: f64::MAX, ..Config::default() };
         let sampler = Sampler::new(&new.graph, 1, config.negatives, 0.0).among_first(60);
-        let error = points::<f64>(&embeddings, &new, &config, &sampler).unwrap_err().to_string();
+        // Beyond the range of `f32`.
+        let error = points::<f32>(&embeddings, &new, &config, &sampler).unwrap_err().to_string();
         assert!(error.starts_with("training stopped at step "), "{error}");
         assert!(error.contains("the point of \"x\" is not finite; a lower --lr may help"), "{error}");
     }

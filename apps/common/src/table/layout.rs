@@ -584,7 +584,10 @@ fn choose(
     }
     chosen.ok_or_else(|| {
         let trial = trials.iter().find(splits).unwrap_or(&trials[0]);
-        trial.width(wanted).err().unwrap_or_else(|| (None, too_few(wanted, 1)))
+        let (number, message) = trial.width(wanted).err().unwrap_or_else(|| (None, too_few(wanted, 1)));
+        // If the first line has too few columns as well, it is the one to name.
+        let first = message == too_few(wanted, trial.first[1]);
+        (number.filter(|_| !first), message)
     })
 }
 
