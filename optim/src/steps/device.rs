@@ -226,11 +226,13 @@ pub(crate) fn norm<T: Float, N: Module<T>>(
     if collected.norms.is_empty() {
         return Ok(0.0);
     }
-    let norm = Var::concat(&collected.norms, 0).norm_axis(0).item();
+    // As on the processor, which sums squares: a norm whose square overflows is infinite.
+    let in_range = |norm: f64| if (norm * norm).is_finite() { norm } else { norm * norm };
+    let norm = in_range(Var::concat(&collected.norms, 0).norm_axis(0).item());
     if norm.is_finite() {
         return Ok(norm);
     }
-    let so_far = |factors: usize| Var::concat(&collected.norms[..factors], 0).norm_axis(0).item();
+    let so_far = |factors: usize| in_range(Var::concat(&collected.norms[..factors], 0).norm_axis(0).item());
     let not_finite = collected.names.iter().find(|(_, factors)| !so_far(*factors).is_finite());
     Err((not_finite.expect("the last one, with all factors").0.clone(), norm))
 }
