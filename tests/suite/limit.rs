@@ -1,5 +1,5 @@
-//! A limit of time for each test on a device. A driver may hang, as PoCL 3.1 once did; without a limit the whole
-//! suite waits, and nothing names the test.
+//! A limit of time for each test on a device. A driver may hang, as PoCL 3.1 once did; without a limit the
+//! whole suite waits, and nothing names the test.
 
 use std::cell::RefCell;
 use std::io::Write;
@@ -15,8 +15,8 @@ thread_local! {
     static RUNNING: RefCell<Option<Sender<()>>> = const { RefCell::new(None) };
 }
 
-/// Ends the process and names the test unless the running test ends in time. What tests on a device begin with
-/// calls it; further calls of a test change nothing.
+/// Ends the process and names the test unless the running test ends in time. What tests on a device begin
+/// with calls it; further calls of a test change nothing.
 pub(crate) fn limit_time() {
     // With `--test-threads=1` the main thread runs all tests.
     let has_own_thread = thread::current().name().is_some_and(|name| name != "main");

@@ -55,7 +55,8 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// How some programs begin a file in UTF-8.
 pub const BYTE_ORDER_MARK: &str = "\u{feff}";
 
-/// The content of a file, unpacked if the file begins like gzip. The file is opened once, so it may be a pipe.
+/// The content of a file, unpacked if the file begins like gzip. The file is opened once, so it may be a
+/// pipe.
 ///
 /// # Errors
 /// If the file cannot be read, or unpacks to more than a hundred times its size and 64 MiB, or to more than

@@ -24,9 +24,9 @@ pub(crate) fn is_graphml(path: &Path) -> bool {
     name.strip_suffix(".gz").unwrap_or(&name).ends_with(".graphml")
 }
 
-/// Reads a graph. Nodes are named by their `label`, or else by their `y:NodeLabel`, or else by their `name`, or
-/// else by their `id`; with [`NodeNames::Id`] by their `id`. An undirected edge becomes two pairs, one for each
-/// direction.
+/// Reads a graph. Nodes are named by their `label`, or else by their `y:NodeLabel`, or else by their
+/// `name`, or else by their `id`; with [`NodeNames::Id`] by their `id`. An undirected edge becomes two
+/// pairs, one for each direction.
 ///
 /// # Errors
 /// If the file cannot be read, is not XML or not GraphML, or an edge has an end that is no node. If two nodes

@@ -183,9 +183,9 @@ pub fn snli(directory: &Path, validation: &str) -> Result<SentencePairs> {
 /// another tenth for testing.
 ///
 /// # Errors
-/// If the file cannot be read, or may be read in several ways and the options do not say which. If a line does
-/// not have three columns or has an empty one, there are fewer than two classes or more than a thousand, or
-/// fewer than ten lines.
+/// If the file cannot be read, or may be read in several ways and the options do not say which. If a line
+/// does not have three columns or has an empty one, there are fewer than two classes or more than a
+/// thousand, or fewer than ten lines.
 pub fn read_file(path: &Path, options: &TableOptions, seed: u64) -> Result<SentencePairs> {
     let mut classes = BTreeSet::new();
     let table = Table::open(path, &PAIRS, options, &[])?;

@@ -11,8 +11,8 @@ pub fn is_accurate(square: f64) -> bool {
     (LEAST_SQUARE..f64::INFINITY).contains(&square)
 }
 
-/// The norm of a vector in a row formula, from its `Dot` with itself and its `Extreme`. It has the bits of the
-/// root wherever the square is in range.
+/// The norm of a vector in a row formula, from its `Dot` with itself and its `Extreme`. It has the bits of
+/// the root wherever the square is in range.
 #[inline(always)]
 pub fn norm<S: Scalar>(square: S, extreme: S) -> S {
     S::select(S::zero().lt(extreme), extreme, square.sqrt())

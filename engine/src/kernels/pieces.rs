@@ -2,8 +2,8 @@
 //!
 //! An operand position that only one piece reads is written by that piece in place. One that several
 //! pieces read (a bias over all rows, a learned curvature) is summed per piece, and the sums are added
-//! in order, so the result does not depend on the number of threads. Sums are in `f64`, whatever the elements:
-//! in `f32` one over a million rows would be wrong by 1e-4.
+//! in order, so the result does not depend on the number of threads. Sums are in `f64`, whatever the
+//! elements: in `f32` one over a million rows would be wrong by 1e-4.
 
 use smallvec::SmallVec;
 

@@ -13,7 +13,8 @@ use crate::numbers::storage::Storage;
 use crate::tensor::shape::{Broadcast, Shape, ShapeError};
 use crate::tensor::view::{Outcome, View};
 
-/// Turns numbers into `exp(x) / Σ exp(x)`, or into 0 if all are −∞. Returns `ln Σ exp(x)`. Never overflows.
+/// Turns numbers into `exp(x) / Σ exp(x)`, or into 0 if all are −∞. Returns `ln Σ exp(x)`. Never
+/// overflows.
 ///
 /// # Panics
 /// If there are no numbers.

@@ -246,8 +246,8 @@ impl RowPlan {
         c + "}\n"
     }
 
-    /// `extremeK(x, width, square, slope)` for invariant K: the norm of a basis vector whose square overflows or
-    /// underflows and its slope, as in [`crate::kernels::gram::basis::extreme`].
+    /// `extremeK(x, width, square, slope)` for invariant K: the norm of a basis vector whose square
+    /// overflows or underflows and its slope, as in [`crate::kernels::gram::basis::extreme`].
     fn extreme_source(&self, k: usize, i: usize) -> String {
         let (b, x) = (self.basis.len(), self.lower(&format!("b[{i}]")));
         let each =

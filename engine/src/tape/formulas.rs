@@ -68,8 +68,8 @@ elementwise! {
     /// `√(x² + y²)`, with derivative 0 where both are 0. Squares neither overflow nor underflow.
     Hypot hypot (x in -3.0..3.0, y in -3.0..3.0) = {
         let size = x.abs() + y.abs();
-        // Powers of two, by which numbers of any size are scaled without rounding. The outer ones are for `f64`;
-        // `f32` has no numbers of that size.
+        // Powers of two, by which numbers of any size are scaled without rounding. The outer ones are for
+        // `f64`; `f32` has no numbers of that size.
         let (tiny, small) = (size.lt(S::constant(1e-150)), size.lt(S::constant(1e-15)));
         let (large, huge) = (S::constant(1e15).lt(size), S::constant(1e150).lt(size));
         let scale = S::select(small, S::constant(2f64.powi(60)), S::one());

@@ -303,8 +303,8 @@ fn lengths_of_any_size() {
     assert!((PoincareBall::new(-1.0).norm(&o, &v) / 1e201 - 1.0).abs() < 1e-15);
 }
 
-/// A row far outside the ball is moved to the boundary at its learned curvature, and the boundary moves with the
-/// curvature.
+/// A row far outside the ball is moved to the boundary at its learned curvature, and the boundary moves
+/// with the curvature.
 #[test]
 fn curvature_moves_the_boundary_under_distant_rows() {
     for unit in [1.0, 1e150, 1e200, 1e300] {

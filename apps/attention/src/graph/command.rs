@@ -53,8 +53,8 @@ struct Cli {
     /// are left out.
     #[arg(long, default_value_t = 0.0005, allow_negative_numbers = true, help_heading = "Training")]
     decay: f64,
-    /// Decay biases too. With --patience 1000 --last this is the protocol of Tseng et al. 2023; the default is
-    /// that of Veličković et al. 2018.
+    /// Decay biases too. With --patience 1000 --last this is the protocol of Tseng et al. 2023; the default
+    /// is that of Veličković et al. 2018.
     #[arg(long, help_heading = "Training")]
     decay_biases: bool,
     /// Stop after this many epochs in a row in which both validation loss and validation accuracy are

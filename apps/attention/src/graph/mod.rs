@@ -53,8 +53,8 @@ pub struct Config {
     /// neither this nor `last`, nor has one where they are not asked for.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub decay_biases: bool,
-    /// Whether the model of the last epoch is tested, as in the program of Tseng et al. 2023, and not the best
-    /// one by validation.
+    /// Whether the model of the last epoch is tested, as in the program of Tseng et al. 2023, and not the
+    /// best one by validation.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub last: bool,
     /// Training ends after this many epochs in a row in which both validation loss and accuracy are
@@ -319,8 +319,8 @@ struct Best {
 
 /// Trains with one seed, until for `patience` epochs in a row both validation loss and accuracy were worse
 /// than their best, or with [`Config::last`] no better. The tested model is that of the last epoch in which
-/// both were at least as good as before, as in the program of Veličković et al., or with [`Config::last`] that
-/// of the last epoch. `pictures` are a directory for the model and pictures, and the name of the run.
+/// both were at least as good as before, as in the program of Veličković et al., or with [`Config::last`]
+/// that of the last epoch. `pictures` are a directory for the model and pictures, and the name of the run.
 fn train(
     graph: &LabelledGraph,
     config: &Config,

@@ -19,8 +19,8 @@ pub enum Size {
     /// 6 layers in encoder and decoder each, width 512, 8 heads, 2048 hidden units: the base model of Vaswani
     /// et al. 2017.
     Base,
-    /// 6 layers in encoder and decoder each, width 1024, 16 heads, 4096 hidden units: the big model of Vaswani
-    /// et al. 2017.
+    /// 6 layers in encoder and decoder each, width 1024, 16 heads, 4096 hidden units: the big model of
+    /// Vaswani et al. 2017.
     Big,
     /// 6 layers in encoder and decoder each, width 512, 4 heads, 1024 hidden units: the sizes of Tseng et al.
     /// 2023 for translation, fairseq's transformer_iwslt_de_en. That model has `--norm post`, too.

@@ -384,8 +384,8 @@ mod tests {
         assert_eq!(millions, [39.5, 31.2]);
     }
 
-    /// Vaswani et al. 2017, Table 3: 213 million parameters of the big model, and 65 million of the base model,
-    /// with a shared vocabulary of about 37,000 tokens.
+    /// Vaswani et al. 2017, Table 3: 213 million parameters of the big model, and 65 million of the base
+    /// model, with a shared vocabulary of about 37,000 tokens.
     #[test]
     fn base_and_big_have_the_parameters_that_the_paper_says() {
         for (size, published) in [(Size::Base, 65), (Size::Big, 213)] {

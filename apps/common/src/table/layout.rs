@@ -418,8 +418,8 @@ impl Table {
     /// Calls `row` with each row; a header is none. Blank lines are skipped.
     ///
     /// # Errors
-    /// If the file cannot be read or is not UTF-8, a line contradicts those that decided how the table is laid
-    /// out, or `row` returns an error. The error names the line.
+    /// If the file cannot be read or is not UTF-8, a line contradicts those that decided how the table is
+    /// laid out, or `row` returns an error. The error names the line.
     pub fn rows(self, mut row: impl FnMut(&Row) -> std::result::Result<(), String>) -> Result<()> {
         let Table { path, text, start, separator, quotes, width, header, guess, .. } = self;
         let mut fields = Row::default();
@@ -610,7 +610,8 @@ mod tests {
         written: &[],
     };
 
-    /// Reads a text from a named pipe, which can be opened and read once: the sentence and the number of rows.
+    /// Reads a text from a named pipe, which can be opened and read once: the sentence and the number of
+    /// rows.
     fn read_pipe(text: String) -> std::result::Result<(String, usize), String> {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("pipe");

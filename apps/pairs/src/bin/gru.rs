@@ -104,8 +104,8 @@ struct Cli {
 #[derive(Args)]
 struct Data {
     /// What to train on: "prefix", which is generated; "snli", which is read from --path; or a file of
-    /// labelled pairs, TSV or CSV, plain or gzip, with the columns label, first sentence, second sentence. How
-    /// the file is read is printed first.
+    /// labelled pairs, TSV or CSV, plain or gzip, with the columns label, first sentence, second sentence.
+    /// How the file is read is printed first.
     #[arg(long, default_value = "prefix", help_heading = "Data")]
     data: String,
     #[command(flatten)]

@@ -118,8 +118,8 @@ fn the_released_protocol_clips_each_matrix_by_itself() {
     }
 }
 
-/// The sum of the feed-forward layer is M₁ ⊗ x₁ ⊕ M₂ ⊗ x₂ ⊕ b ⊕ d ⊗ c in the authors' program; by eq. 28 the
-/// bias is last.
+/// The sum of the feed-forward layer is M₁ ⊗ x₁ ⊕ M₂ ⊗ x₂ ⊕ b ⊕ d ⊗ c in the authors'
+/// program; by eq. 28 the bias is last.
 #[test]
 fn the_released_protocol_adds_the_bias_before_the_distance() {
     let ball = PoincareBall::new(-1.0);

@@ -232,8 +232,8 @@ macro_rules! operations {
 }
 
 operations! {
-    /// Arithmetic on numbers a, b, c, d, e. What takes several steps spares a column that would be written and
-    /// read again; each step is rounded as by itself.
+    /// Arithmetic on numbers a, b, c, d, e. What takes several steps spares a column that would be written
+    /// and read again; each step is rounded as by itself.
     Arithmetic on O, arithmetic;
     /// a
     Copy(a) = [a];

@@ -94,9 +94,9 @@ impl<'a, T: Storage> Session<'a, T> {
             for (k, output) in outputs.iter_mut().enumerate() {
                 columns[program.inputs + k] = Column::of_mut(&mut output[start..start + length]);
             }
-            // SAFETY: as above. Inputs and outputs have `length` elements, which are whole pieces; intermediate
-            // results have a block. A program writes outputs, results on single numbers and intermediate
-            // results; the borrows of `outputs` see to it that nothing else is there.
+            // SAFETY: as above. Inputs and outputs have `length` elements, which are whole pieces;
+            // intermediate results have a block. A program writes outputs, results on single numbers and
+            // intermediate results; the borrows of `outputs` see to it that nothing else is there.
             unsafe { columns::run(&program.steps, columns, length) };
             start += length;
         }

@@ -71,9 +71,9 @@ pub(crate) fn lower<S: Block>(metric: Metric, x: S, c: impl Place) -> S {
     }
 }
 
-/// The norms of a basis vector whose squares, one in each lane, overflow or underflow, and the slopes by which they
-/// depend on their coordinates; 0 for other squares. `x(l, i, c)` is coordinate `c` of input `i` in lane `l`, of
-/// which the first `rows` have rows.
+/// The norms of a basis vector whose squares, one in each lane, overflow or underflow, and the slopes by
+/// which they depend on their coordinates; 0 for other squares. `x(l, i, c)` is coordinate `c` of input `i`
+/// in lane `l`, of which the first `rows` have rows.
 #[inline(always)]
 pub(crate) fn extreme<const R: usize>(
     (metric, vector, width): (Metric, Vector, usize),
@@ -92,7 +92,8 @@ pub(crate) fn extreme<const R: usize>(
     (norms, slopes)
 }
 
-/// The slope of a norm along a coordinate, per unit of the coordinate: 0 if the norm is 0, NaN if it is not finite.
+/// The slope of a norm along a coordinate, per unit of the coordinate: 0 if the norm is 0, NaN if it is not
+/// finite.
 pub(crate) fn slope(norm: f64) -> f64 {
     match norm {
         0.0 => 0.0,

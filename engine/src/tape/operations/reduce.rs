@@ -62,8 +62,8 @@ impl<T: Float> Var<'_, T> {
     pub fn logsumexp(self, axis: isize) -> Self {
         self.reduce(Reduction::LogSumExp, Some(axis))
     }
-    /// `√(Σ x²)` along an axis, which disappears, also where the squares overflow or underflow. The gradient
-    /// at a zero vector is 0; it is NaN where the norm itself is infinite.
+    /// `√(Σ x²)` along an axis, which disappears, also where the squares overflow or underflow. The
+    /// gradient at a zero vector is 0; it is NaN where the norm itself is infinite.
     ///
     /// # Panics
     /// If there is no such axis.

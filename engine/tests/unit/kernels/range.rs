@@ -112,8 +112,8 @@ row_formula! {
     dd = Dot(0, 0), extreme = Extreme(0) => norm(dd, extreme)
 }
 
-/// Distances beyond the range of squares stand beside others: each has its digits and its gradient, in both kinds
-/// of kernels. Second derivatives would need the squares: they are NaN.
+/// Distances beyond the range of squares stand beside others: each has its digits and its gradient, in both
+/// kinds of kernels. Second derivatives would need the squares: they are NaN.
 #[test]
 fn distances_of_any_size_side_by_side() {
     let units = [1.0, 1e200, 0.0, 1e-165, 2.0, 1e306, 1e-300, 1e-3, 1e155];
@@ -212,8 +212,8 @@ row_formula! {
     dd = Dot(0, 0) => dd
 }
 
-/// The gradient of a row that very many rows share is a sum in `f64`, whatever the rows are stored in. So is that of
-/// a second derivative.
+/// The gradient of a row that very many rows share is a sum in `f64`, whatever the rows are stored in. So
+/// is that of a second derivative.
 #[test]
 fn shared_rows_have_accurate_gradients() {
     type Shared = for<'t> fn(Var<'t, f32>, Var<'t, f32>) -> Var<'t, f32>;

@@ -20,8 +20,8 @@ row_formula! {
     pub Dist = "stereographic.dist": number [Input(0), Input(1), Difference(1, 0)], kernel specialised;
     mx = Margin(0), my = Margin(1), dd = Dot(2, 2), extreme = Extreme(2), kappa = Param(0) => {
         let (zero, one) = (S::zero(), S::one());
-        // Where ‖d‖² underflows, ‖d‖ is taken out of the root. Where it overflows, the margins do, and the
-        // distance is NaN.
+        // Where ‖d‖² underflows, ‖d‖ is taken out of the root. Where it overflows, the margins do,
+        // and the distance is NaN.
         let length = S::select(dd.lt(one), extreme, zero);
         let tiny = zero.lt(length);
         let q = S::select(tiny, one, dd) / (mx * my);

@@ -26,9 +26,10 @@ pub(crate) struct Train {
     /// separated by tabs, commas, semicolons or spaces [default: the mammals of WordNet, which are built in].
     ///
     /// How the list is read is found out by all of its lines and printed first; --separator, --header,
-    /// --columns and --weight say it. With a header (source, target, weight) columns have any order, and those
-    /// that it does not name are left out. Lines at the beginning with "#" or "%" and a space are comments. A
-    /// file .graphml is read as GraphML. An undirected edge counts as two, one for each direction.
+    /// --columns and --weight say it. With a header (source, target, weight) columns have any order, and
+    /// those that it does not name are left out. Lines at the beginning with "#" or "%" and a space are
+    /// comments. A file .graphml is read as GraphML. An undirected edge counts as two, one for each
+    /// direction.
     ///
     /// In a hierarchy the first name is the child. Subtrees are kept together best if the list has every
     /// ancestor of a node, not only its parent: see --closure.

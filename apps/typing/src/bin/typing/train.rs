@@ -141,8 +141,8 @@ struct ModelSettings {
     /// Subtract a learned number from the attention's scores, as the authors tried. In a softmax it cancels.
     #[arg(long, help_heading = "Model")]
     attention_offset: bool,
-    /// Factor β of the attention's distances before the first step; it is learned. The authors' program starts
-    /// within ±0.01.
+    /// Factor β of the attention's distances before the first step; it is learned. The authors' program
+    /// starts within ±0.01.
     #[arg(long, default_value_t = default().sharpness, allow_negative_numbers = true, help_heading = "Model")]
     sharpness: f64,
     /// Form of the logistic regression.
