@@ -75,7 +75,8 @@
 //! | [`RowFunction`] | operations on rows that inner products do not express; reverse pass written by hand |
 //! | [`Operation`] | operations with a hand-written reverse pass |
 //! | [`formulas`], [`registry`] | all declared formulas |
-//! | [`Expression`], [`Program`] | formulas as expressions, printed as OpenCL C, and as lists of operations on columns of numbers |
+//! | [`Expression`] | formulas as expressions, printed as OpenCL C |
+//! | [`Program`] | formulas as lists of operations on columns of numbers |
 //! | [`Tape`], [`Var`] | recording, the reverse pass, forward mode |
 //! | [`loss`] | cross-entropy, binary cross-entropy, mean squared error |
 //! | [`domain`] | where the results of formulas must lie, and accurate margins |

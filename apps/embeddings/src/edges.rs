@@ -138,8 +138,8 @@ impl Columns {
         let kind = table.find(&[KIND]).filter(free);
         let given = !options.table.columns.is_empty();
         if !given && [start, end] == [0, 1] && table.width() > 2 && numbers_then_names(table)? {
-            let message = "the first column has numbers and the next two have names: --columns 2,3 reads these, \
-                           --columns 1,2 the first two";
+            let message = "the first column has numbers and the next two have names: --columns 2,3 reads \
+                           these, --columns 1,2 the first two";
             return Err(AppError::line(path, table.first_line(), message));
         }
         let third = || -> Result<Option<usize>> {

@@ -394,11 +394,13 @@ mod tests {
             format!(
                 "<node id=\"{id}\"><data key=\"d5\">text</data><data key=\"d6\"><y:ShapeNode>\
                  <y:Geometry height=\"30.0\"/><y:NodeLabel visible=\"true\">{label}\n<y:LabelModel>\n\
-                 <y:SmartNodeLabelModel/></y:LabelModel></y:NodeLabel><y:Shape/></y:ShapeNode></data></node>\n"
+                 <y:SmartNodeLabelModel/></y:LabelModel></y:NodeLabel><y:Shape/></y:ShapeNode></data>\
+                 </node>\n"
             )
         };
         let edges = "<edge id=\"e0\" source=\"n0\" target=\"n1\"><data key=\"d9\"><y:PolyLineEdge>\
-            <y:EdgeLabel>is a</y:EdgeLabel></y:PolyLineEdge></data></edge><edge source=\"n1\" target=\"n2\"/>";
+            <y:EdgeLabel>is a</y:EdgeLabel></y:PolyLineEdge></data></edge>\
+            <edge source=\"n1\" target=\"n2\"/>";
         let text = |last: &str| {
             let nodes = node("n0", "dog &amp; cat") + &node("n1", "animal") + &node("n2", last);
             document(keys, "directed", &(nodes + edges))
@@ -431,7 +433,8 @@ mod tests {
     /// The option names another attribute, or none.
     #[test]
     fn weights_are_those_that_the_option_names() {
-        let keys = "<key id=\"w\" for=\"edge\" attr.name=\"weight\"/><key id=\"s\" for=\"edge\" attr.name=\"Strength\"/>";
+        let keys = "<key id=\"w\" for=\"edge\" attr.name=\"weight\"/>\
+            <key id=\"s\" for=\"edge\" attr.name=\"Strength\"/>";
         let edge = "<edge source=\"a\" target=\"b\"><data key=\"w\">2</data><data key=\"s\">3</data></edge>";
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("g.graphml");

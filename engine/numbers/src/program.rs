@@ -24,11 +24,6 @@ pub struct Program<T> {
     pub(crate) inputs: usize,
     pub(crate) outputs: usize,
     pub(crate) constants: Vec<T>,
-    /// Operations on single numbers: constants and inputs that are said to be single.
-    pub(crate) once: Vec<Step<T>>,
-    /// How many results those have.
-    pub(crate) numbers: usize,
-    /// Operations on columns.
     pub(crate) steps: Vec<Step<T>>,
     /// How many columns hold intermediate results.
     pub(crate) columns: usize,
@@ -50,10 +45,9 @@ impl<T> std::fmt::Debug for Step<T> {
 }
 
 impl<T: Storage> Program<T> {
-    /// The program of an expression. `single` says which inputs are always a single number
-    /// ([`Input::Number`]): what depends on those alone is computed once a run.
-    pub fn new(expression: &Expression, single: impl Fn(usize) -> bool) -> Self {
-        Lowering::new(simplified::<T>(expression), expression.inputs, single).program()
+    /// The program of an expression.
+    pub fn new(expression: &Expression) -> Self {
+        Lowering::new(simplified::<T>(expression)).program()
     }
 
     /// Calls `work` with memory to run in.
@@ -130,47 +124,44 @@ struct Plan {
     results: SmallVec<[u32; 2]>,
 }
 
+impl Plan {
+    fn new(operation: Operation, operands: &[u32], result: u32) -> Self {
+        let results = SmallVec::from_slice(&[result]);
+        Plan { operation, operands: SmallVec::from_slice(operands), results }
+    }
+}
+
 /// From an expression to a program.
 struct Lowering {
     expression: Expression,
-    /// Whether a node is the same number for all elements.
-    single: Vec<bool>,
     /// How often a node is used, as operand or output.
     uses: Vec<usize>,
 }
 
 impl Lowering {
-    fn new(expression: Expression, inputs: usize, is_single: impl Fn(usize) -> bool) -> Self {
-        assert_eq!(expression.inputs, inputs);
-        let (mut single, mut uses) = (Vec::new(), vec![0; expression.nodes.len()]);
+    fn new(expression: Expression) -> Self {
+        let mut uses = vec![0; expression.nodes.len()];
         for &node in &expression.nodes {
-            let mut all = true;
             node.map(|operand| {
                 uses[operand as usize] += 1;
-                all &= single[operand as usize];
                 operand
-            });
-            single.push(match node {
-                Node::Input(i) => is_single(i as usize),
-                _ => all,
             });
         }
         expression.outputs.iter().for_each(|&output| uses[output as usize] += 1);
-        Lowering { expression, single, uses }
+        Lowering { expression, uses }
     }
 
     fn node(&self, id: u32) -> Node {
         self.expression.nodes[id as usize]
     }
 
-    /// A node that is used only by `user` and can be computed with it.
-    fn absorbed(&self, id: u32, user: u32) -> Option<Node> {
-        let is_column = |id: u32| !self.single[id as usize];
-        (self.uses[id as usize] == 1 && is_column(id) && is_column(user)).then(|| self.node(id))
+    /// An operand that is used once, and so can be computed together with its user.
+    fn absorbed(&self, id: u32) -> Option<Node> {
+        (self.uses[id as usize] == 1).then(|| self.node(id))
     }
 
-    fn product(&self, id: u32, user: u32) -> Option<[u32; 2]> {
-        match self.absorbed(id, user)? {
+    fn product(&self, id: u32) -> Option<[u32; 2]> {
+        match self.absorbed(id)? {
             Node::Mul(a, b) => Some([a, b]),
             _ => None,
         }
@@ -181,71 +172,55 @@ impl Lowering {
     fn choice(&self, id: u32) -> Option<[u32; 5]> {
         let Node::Select(outer, unordered, inner) = self.node(id) else { return None };
         let Node::Unordered(x, y) = self.node(outer) else { return None };
-        let Node::Select(mask, c, d) = self.absorbed(inner, id)? else { return None };
+        let Node::Select(mask, c, d) = self.absorbed(inner)? else { return None };
         let Node::Less(a, b) = self.node(mask) else { return None };
         ([a, b] == [x, y] || [a, b] == [y, x]).then_some([a, b, c, d, unordered])
     }
 
-    /// The operation that computes a node, its operands, and the nodes that are computed with it.
+    /// The operation that computes a node, and the nodes that are computed with it.
     fn plan(&self, id: u32) -> Option<(Plan, SmallVec<[u32; 2]>)> {
         use Arithmetic::*;
-        let (operation, operands, absorbed): (_, SmallVec<[u32; 5]>, SmallVec<[u32; 2]>) = match self.node(id)
-        {
-            Node::Input(_) | Node::Constant(_) | Node::Less(..) | Node::Unordered(..) => return None,
-            Node::Neg(a) => (Neg, [a].into_iter().collect(), SmallVec::new()),
-            Node::Div(a, b) => (Div, [a, b].into_iter().collect(), SmallVec::new()),
-            Node::Add(a, b) => match (self.product(a, id), self.product(b, id)) {
-                (Some([p, q]), Some([r, s])) if a != b => {
-                    (MulAddMul, [p, q, r, s].into_iter().collect(), [a, b].into())
-                }
-                (Some([p, q]), _) => (MulAdd, [p, q, b].into_iter().collect(), [a].into_iter().collect()),
-                (_, Some([p, q])) => (MulAdd, [p, q, a].into_iter().collect(), [b].into_iter().collect()),
-                _ => (Add, [a, b].into_iter().collect(), SmallVec::new()),
+        let with = |operation, operands: &[u32], absorbed: &[u32]| {
+            let plan = Plan::new(Operation::Arithmetic(operation), operands, id);
+            Some((plan, SmallVec::from_slice(absorbed)))
+        };
+        match self.node(id) {
+            Node::Input(_) | Node::Constant(_) | Node::Less(..) | Node::Unordered(..) => None,
+            Node::Function(function, a) => Some((Plan::new(function.into(), &[a], id), SmallVec::new())),
+            Node::Neg(a) => with(Neg, &[a], &[]),
+            Node::Div(a, b) => with(Div, &[a, b], &[]),
+            Node::Add(a, b) => match (self.product(a), self.product(b)) {
+                (Some([p, q]), Some([r, s])) => with(MulAddMul, &[p, q, r, s], &[a, b]),
+                (Some([p, q]), _) => with(MulAdd, &[p, q, b], &[a]),
+                (_, Some([p, q])) => with(MulAdd, &[p, q, a], &[b]),
+                _ => with(Add, &[a, b], &[]),
             },
-            Node::Sub(a, b) => match (self.product(a, id), self.product(b, id)) {
-                (Some([p, q]), Some([r, s])) => {
-                    (MulSubMul, [p, q, r, s].into_iter().collect(), [a, b].into())
-                }
-                (Some([p, q]), _) => (MulSub, [p, q, b].into_iter().collect(), [a].into_iter().collect()),
-                (_, Some([p, q])) => (SubMul, [p, q, a].into_iter().collect(), [b].into_iter().collect()),
-                _ => (Sub, [a, b].into_iter().collect(), SmallVec::new()),
+            Node::Sub(a, b) => match (self.product(a), self.product(b)) {
+                (Some([p, q]), Some([r, s])) => with(MulSubMul, &[p, q, r, s], &[a, b]),
+                (Some([p, q]), _) => with(MulSub, &[p, q, b], &[a]),
+                (_, Some([p, q])) => with(SubMul, &[p, q, a], &[b]),
+                _ => with(Sub, &[a, b], &[]),
             },
             Node::Mul(a, b) => {
-                let three = |node: Option<Node>| match node? {
+                let factor = |node: Option<Node>| match node? {
                     Node::Mul(p, q) => Some((MulMul, [p, q])),
                     Node::Add(p, q) => Some((AddMul, [p, q])),
                     Node::Sub(p, q) => Some((DifferenceMul, [p, q])),
                     _ => None,
                 };
-                match (three(self.absorbed(a, id)), three(self.absorbed(b, id))) {
-                    (Some((name, [p, q])), _) => {
-                        (name, [p, q, b].into_iter().collect(), [a].into_iter().collect())
-                    }
-                    (_, Some((name, [p, q]))) => {
-                        (name, [p, q, a].into_iter().collect(), [b].into_iter().collect())
-                    }
-                    _ => (Mul, [a, b].into_iter().collect(), SmallVec::new()),
+                match (factor(self.absorbed(a)), factor(self.absorbed(b))) {
+                    (Some((operation, [p, q])), _) => with(operation, &[p, q, b], &[a]),
+                    (_, Some((operation, [p, q]))) => with(operation, &[p, q, a], &[b]),
+                    _ => with(Mul, &[a, b], &[]),
                 }
             }
             Node::Select(mask, a, b) => match (self.node(mask), self.choice(id)) {
-                (_, Some(choice)) => (Choose, choice.into_iter().collect(), [b].into_iter().collect()),
-                (Node::Less(x, y), _) => (SelectLess, [x, y, a, b].into_iter().collect(), SmallVec::new()),
-                (Node::Unordered(x, y), _) => {
-                    (SelectUnordered, [x, y, a, b].into_iter().collect(), SmallVec::new())
-                }
+                (_, Some(choice)) => with(Choose, &choice, &[b]),
+                (Node::Less(x, y), _) => with(SelectLess, &[x, y, a, b], &[]),
+                (Node::Unordered(x, y), _) => with(SelectUnordered, &[x, y, a, b], &[]),
                 _ => unreachable!("a truth value"),
             },
-            Node::Function(function, a) => {
-                let plan = Plan {
-                    operation: function.into(),
-                    operands: [a].into_iter().collect(),
-                    results: [id].into_iter().collect(),
-                };
-                return Some((plan, SmallVec::new()));
-            }
-        };
-        let results = [id].into_iter().collect();
-        Some((Plan { operation: Operation::Arithmetic(operation), operands, results }, absorbed))
+        }
     }
 
     /// The operations in the order in which they run.
@@ -307,14 +282,6 @@ impl Lowering {
             }
         }
         let plans = self.plans();
-        let is_single = |plan: &Plan| self.single[plan.results[0] as usize];
-        // Results on single numbers have a piece each.
-        let first_number = inputs + outputs + constants.len();
-        let mut numbers = 0;
-        for &result in plans.iter().filter(|plan| is_single(plan)).flat_map(|plan| &plan.results) {
-            columns[result as usize] = Some((first_number + numbers) as u16);
-            numbers += 1;
-        }
         // An output is computed where it goes, unless it goes to several places.
         let mut copies: Vec<(usize, u32)> = Vec::new();
         for (k, &output) in self.expression.outputs.iter().enumerate() {
@@ -327,12 +294,9 @@ impl Lowering {
         for (at, plan) in plans.iter().enumerate() {
             plan.operands.iter().for_each(|&operand| last_use[operand as usize] = at);
         }
-        let first_column = first_number + numbers;
+        let first_column = inputs + outputs + constants.len();
         let (mut free, mut used): (Vec<u16>, usize) = (Vec::new(), 0);
-        let (mut once, mut steps) = (Vec::new(), Vec::new());
-        let kept = |id: u32, column: u16| {
-            usize::from(column) < first_column || self.expression.outputs.contains(&id)
-        };
+        let mut steps = Vec::new();
         for (at, plan) in plans.iter().enumerate() {
             let mut operands: Operands = [0; 6];
             let results = plan.operation.results();
@@ -343,7 +307,8 @@ impl Lowering {
             for (k, &operand) in plan.operands.iter().enumerate() {
                 let column = columns[operand as usize].expect("computed before");
                 let first = plan.operands[..k].iter().all(|&other| other != operand);
-                if first && last_use[operand as usize] == at && !kept(operand, column) {
+                let is_intermediate = usize::from(column) >= first_column;
+                if first && is_intermediate && last_use[operand as usize] == at {
                     free.push(column);
                 }
             }
@@ -357,14 +322,13 @@ impl Lowering {
                 operands[k] = column;
             }
             debug_assert_eq!(plan.results.len(), results);
-            let step = Step { kernel: T::kernel_of(plan.operation), operands };
-            if is_single(plan) { once.push(step) } else { steps.push(step) }
+            steps.push(Step { kernel: T::kernel_of(plan.operation), operands });
         }
         for (k, output) in copies {
             let from = columns[output as usize].expect("computed before");
             let kernel = T::kernel_of(Operation::Arithmetic(Arithmetic::Copy));
             steps.push(Step { kernel, operands: [(inputs + k) as u16, from, 0, 0, 0, 0] });
         }
-        Program { inputs, outputs, constants, once, numbers, steps, columns: used }
+        Program { inputs, outputs, constants, steps, columns: used }
     }
 }

@@ -190,12 +190,6 @@ impl Expression {
         self
     }
 
-    /// The expression with some outputs only, in this order.
-    pub fn with_outputs(mut self, outputs: &[usize]) -> Self {
-        self.outputs = outputs.iter().map(|&output| self.outputs[output]).collect();
-        self.pruned()
-    }
-
     /// A hash: the same number for equal expressions.
     pub fn fingerprint(&self) -> u64 {
         use std::hash::{DefaultHasher, Hash, Hasher};

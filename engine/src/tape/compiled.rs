@@ -2,10 +2,10 @@
 //!
 //! A generic function is compiled in each crate that calls it. An elementwise formula is data, a
 //! [program](crate::Program), and nothing is compiled for it. Most row formulas have a
-//! [plan](crate::RowPlan). The kernels of a pair formula are compiled: both passes, for both element types
-//! and three instruction sets. With [`compiled_here!`](crate::compiled_here), what belongs to a formula is
-//! compiled once, in the formula's own crate. Without it, each crate that uses the formula compiles it
-//! again; the results are the same.
+//! [plan](crate::RowPlan). The kernels of a pair formula are compiled for `f32` and `f64`, the forward and
+//! the reverse pass, and three instruction sets. With [`compiled_here!`](crate::compiled_here), what belongs
+//! to a formula is compiled once, in the formula's own crate. Without it, each crate that uses the formula
+//! compiles it again; the results are the same.
 
 pub use crate::formula::per_type::{Compiled, PerFloat};
 pub use crate::kernels::gram::{RowKernel, RowKernels};

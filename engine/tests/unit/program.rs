@@ -20,7 +20,7 @@ fn bits<T: Float>(x: T) -> u64 {
 }
 
 fn agrees<T: Float>(name: &str, expression: &Expression, inputs: usize, outputs: usize) {
-    let program = Program::<T>::new(expression, |_| false);
+    let program = Program::<T>::new(expression);
     // Whole pieces, less than one, and what is left of several blocks.
     for count in [1, 15, 16, 17, 256, 257, 600] {
         let columns: Vec<Vec<T>> = (0..inputs).map(|k| numbers(count, k)).collect();
@@ -85,22 +85,9 @@ fn outputs_may_be_anything() {
     agrees::<f64>("outputs", &expression, 2, 6);
 }
 
-/// What depends on single inputs alone is computed once, with the same result.
-#[test]
-fn single_inputs_are_the_same_number_everywhere() {
-    let expression = Expression::trace(2, |x| vec![x[0] * (x[1] * x[1]).exp() + x[1].sqrt()]);
-    let program = Program::<f64>::new(&expression, |input| input == 1);
-    let (x, s) = (numbers::<f64>(40, 3), 0.7);
-    let mut result = vec![0.0; 40];
-    program.run(&[Input::Column(&x), Input::Number(s)], &mut [&mut result]);
-    for (x, y) in x.iter().zip(&result) {
-        assert_eq!(bits(*y), bits(expression.evaluate(&[*x, s])[0]));
-    }
-}
-
 #[test]
 #[should_panic(expected = "inputs and outputs of one length")]
 fn columns_of_other_lengths_are_refused() {
-    let program = Program::<f64>::new(&Expression::trace(1, |x| vec![-x[0]]), |_| false);
+    let program = Program::<f64>::new(&Expression::trace(1, |x| vec![-x[0]]));
     program.run(&[Input::Column(&[1.0, 2.0])], &mut [&mut [0.0]]);
 }

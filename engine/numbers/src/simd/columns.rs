@@ -386,8 +386,8 @@ impl From<Function> for Operation {
             };
         }
         same! {
-            Exp ExpM1 Ln Ln1p Sin Cos Tan Asin Atan Sinh Cosh Tanh TanhSlope Asinh Acosh Atanh Erf Gelu GeluSlope
-            Sigmoid SigmoidSlope Softplus Tanc Secant Arctanc Sinc Cosc Arcsinc
+            Exp ExpM1 Ln Ln1p Sin Cos Tan Asin Atan Sinh Cosh Tanh TanhSlope Asinh Acosh Atanh
+            Erf Gelu GeluSlope Sigmoid SigmoidSlope Softplus Tanc Secant Arctanc Sinc Cosc Arcsinc
         }
     }
 }

@@ -203,10 +203,9 @@ mod x86_64 {
                     // Not generic, so it is compiled in this crate alone.
                     #[inline(never)]
                     unsafe fn called(columns: &[Column<$t>; 1]) {
+                        use elementary::$operation::Operation;
                         // SAFETY: the caller's promise.
-                        unsafe {
-                            <elementary::$operation::Operation as Entry<$t>>::$entry(columns, &[0; 6], $width);
-                        }
+                        unsafe { <Operation as Entry<$t>>::$entry(columns, &[0; 6], $width) };
                     }
                     let mut x = Line([0.0; $width]);
                     self.store(&mut x.0);
@@ -221,13 +220,10 @@ mod x86_64 {
                 fn $pair(self) -> (Self, Self) {
                     #[inline(never)]
                     unsafe fn called(columns: &[Column<$t>; 2]) {
+                        use elementary::$pair_operation::Operation;
                         const IN_PLACE: Operands = [0, 1, 0, 0, 0, 0];
                         // SAFETY: the caller's promise.
-                        unsafe {
-                            <elementary::$pair_operation::Operation as Entry<$t>>::$entry(
-                                columns, &IN_PLACE, $width,
-                            );
-                        }
+                        unsafe { <Operation as Entry<$t>>::$entry(columns, &IN_PLACE, $width) };
                     }
                     let (mut x, mut y) = (Line([0.0; $width]), Line([0.0; $width]));
                     self.store(&mut x.0);

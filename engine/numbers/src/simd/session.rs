@@ -22,8 +22,7 @@ const LINE: usize = 64;
 #[derive(Debug)]
 pub struct Session<'a, T> {
     program: &'a Program<T>,
-    /// By the numbers that the program gives them: inputs, outputs, constants, results on single numbers,
-    /// intermediate results.
+    /// By the numbers that the program gives them: inputs, outputs, constants, intermediate results.
     columns: SmallVec<[Column<T>; 24]>,
     /// A piece for each input and each output: for a single number, and for what is left after whole pieces.
     ends: &'a mut [[T; PIECE]],
@@ -33,20 +32,17 @@ pub struct Session<'a, T> {
 impl<'a, T: Storage> Session<'a, T> {
     pub(crate) fn with<R>(program: &Program<T>, work: impl FnOnce(&mut Session<'_, T>) -> R) -> R {
         let ends = program.inputs + program.outputs;
-        let pieces = program.constants.len() + program.numbers + ends;
+        let pieces = program.constants.len() + ends;
         T::with_scratch(LINE / size_of::<T>() + PIECE * pieces + BLOCK * program.columns, |scratch| {
             let aligned = scratch.as_ptr().align_offset(LINE).min(LINE / size_of::<T>());
             let (pieces, blocks) = scratch[aligned..].split_at_mut(PIECE * pieces);
-            let (numbers, last) =
-                pieces.as_chunks_mut::<PIECE>().0.split_at_mut(program.constants.len() + program.numbers);
-            let mut numbers = numbers.iter_mut();
+            let (constants, last) = pieces.as_chunks_mut::<PIECE>().0.split_at_mut(program.constants.len());
             // Those of inputs and outputs are set by each run.
             let mut columns: SmallVec<_> = (0..ends).map(|_| Column::of(&[])).collect();
-            columns.extend(program.constants.iter().zip(&mut numbers).map(|(&constant, piece)| {
+            columns.extend(constants.iter_mut().zip(&program.constants).map(|(piece, &constant)| {
                 piece.fill(constant);
                 Column::of_number(piece)
             }));
-            columns.extend(numbers.map(Column::of_number));
             let blocks = blocks.as_chunks_mut::<BLOCK>().0.iter_mut().take(program.columns);
             columns.extend(blocks.map(|block| Column::of_mut(block)));
             work(&mut Session { program, columns, ends: last, memory: PhantomData })
@@ -74,9 +70,6 @@ impl<'a, T: Storage> Session<'a, T> {
                 }
             }
         }
-        // SAFETY: a program numbers its columns as they stand here. These steps read and write pieces alone:
-        // constants, single inputs and results on single numbers.
-        unsafe { columns::run(&program.once, columns, PIECE) };
         let block = match (program.steps.len(), program.columns) {
             (..=1, _) => count.next_multiple_of(PIECE),
             (_, 0) => WITHOUT,
@@ -94,9 +87,10 @@ impl<'a, T: Storage> Session<'a, T> {
             for (k, output) in outputs.iter_mut().enumerate() {
                 columns[program.inputs + k] = Column::of_mut(&mut output[start..start + length]);
             }
-            // SAFETY: as above. Inputs and outputs have `length` elements, which are whole pieces;
-            // intermediate results have a block. A program writes outputs, results on single numbers and
-            // intermediate results; the borrows of `outputs` see to it that nothing else is there.
+            // SAFETY: a program numbers its columns as they stand here, and writes outputs and intermediate
+            // results alone. Inputs and outputs have `length` elements, which are whole pieces; intermediate
+            // results have a block; constants and single inputs have a piece. The borrows of `outputs` see to
+            // it that nothing else is there.
             unsafe { columns::run(&program.steps, columns, length) };
             start += length;
         }
