@@ -1,4 +1,4 @@
-//! The norm of all gradients together, for clipping.
+//! Clipping: the norm of all gradients together, and of each parameter's gradient by itself.
 
 use std::ops::Range;
 
@@ -104,4 +104,46 @@ fn sum(range: Range<usize>, square: &(impl Fn(Range<usize>) -> f64 + Sync)) -> f
     let middle = range.start + range.len() / 2;
     let (left, right) = rayon::join(|| sum(range.start..middle, square), || sum(middle..range.end, square));
     left + right
+}
+
+/// Parameters that are matrices, one below the other, each of which is clipped by itself.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Stacked {
+    /// How their paths begin.
+    pub(crate) prefix: String,
+    /// How many matrices each of them is.
+    pub(crate) blocks: usize,
+}
+
+impl Stacked {
+    /// How many matrices a parameter is, by the longest prefix of its path; `None` if it is not stacked.
+    pub(crate) fn blocks(stacked: &[Stacked], path: &str) -> Option<usize> {
+        let fitting = stacked.iter().filter(|stacked| path.starts_with(&stacked.prefix));
+        fitting.max_by_key(|stacked| stacked.prefix.len()).map(|stacked| stacked.blocks)
+    }
+}
+
+/// The Euclidean norm of a gradient's coordinates.
+pub(crate) fn length<T: Float>(values: &[T]) -> f64 {
+    values.iter().map(|value| value.to_f64().powi(2)).sum::<f64>().sqrt()
+}
+
+/// The factor that clips a gradient of this norm.
+///
+/// # Errors
+/// The norm, if it is not finite.
+pub(crate) fn factor(max: f64, norm: f64) -> Result<f64, f64> {
+    if norm.is_finite() { Ok((max / norm).min(1.0)) } else { Err(norm) }
+}
+
+/// Clips a gradient in place.
+///
+/// # Errors
+/// Its norm, if it is not finite.
+pub(crate) fn clip<T: Float>(values: &mut [T], max: f64) -> Result<(), f64> {
+    let factor = factor(max, length(values))?;
+    if factor < 1.0 {
+        values.iter_mut().for_each(|value| *value = T::nearest(factor * value.to_f64()));
+    }
+    Ok(())
 }

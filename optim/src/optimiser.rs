@@ -8,7 +8,7 @@ use cotangent_manifolds::momentum::Motion;
 use cotangent_manifolds::{FactorVisitor, Manifold, Module, Param, Path, Visitor, VisitorMut};
 
 use crate::algorithm::{Algorithm, FactorRows};
-use crate::clip;
+use crate::clip::{self, Stacked};
 use crate::error::{OptimError, setting};
 use crate::gradient_source::GradientSource;
 use crate::state::State;
@@ -21,13 +21,6 @@ struct Group {
     prefix: String,
     factor: f64,
     decay: f64,
-}
-
-/// Parameters that are blocks of rows, one below the other, each of which is clipped by itself.
-#[derive(Clone, Debug, PartialEq)]
-struct Stacked {
-    prefix: String,
-    blocks: usize,
 }
 
 /// An optimiser: moves the parameters of a module against their gradients, each in the geometry of its
@@ -395,25 +388,30 @@ struct Advance<'a, A, T: Float, G> {
 }
 
 impl<A: Algorithm, T: Float, G: GradientSource<T>> Advance<'_, A, T, G> {
-    /// The gradient of a stacked parameter, dense, with each block clipped by itself; `None` if the
-    /// parameter is not stacked.
+    /// What clips the gradient of one parameter by itself: a factor, and for a stacked parameter the gradient,
+    /// dense, in which each block is clipped already.
     ///
     /// # Errors
-    /// The norm of a block, if it is not finite.
-    fn clip_blocks<M: Manifold>(
+    /// The norm of the gradient or of a block, if it is not finite.
+    fn clip_each(
         &self,
         path: &str,
-        param: &Param<M, T>,
+        rows: usize,
+        width: usize,
         gradient: Option<GradientView<'_, T>>,
         on_device: Option<&(Option<&[u32]>, Tensor<T>)>,
-    ) -> Result<Option<Vec<T>>, f64> {
-        let Some(max) = self.optimiser.max_norm_each else { return Ok(None) };
-        let fitting = self.optimiser.stacked.iter().filter(|stacked| path.starts_with(&stacked.prefix));
-        let Some(&Stacked { blocks, .. }) = fitting.max_by_key(|stacked| stacked.prefix.len()) else {
-            return Ok(None);
+    ) -> Result<(f64, Option<Vec<T>>), f64> {
+        let Some(max) = self.optimiser.max_norm_each else { return Ok((1.0, None)) };
+        let Some(blocks) = Stacked::blocks(&self.optimiser.stacked, path) else {
+            let norm = match (gradient, on_device) {
+                (Some(GradientView::Dense(values) | GradientView::Rows { values, .. }), _) => {
+                    clip::length(values)
+                }
+                (None, Some((_, values))) => device::length(self.gradients.device(), values),
+                (None, None) => 0.0,
+            };
+            return Ok((clip::factor(max, norm)?, None));
         };
-        let width = param.value().width();
-        let rows = param.value().len() / width;
         assert!(
             rows.is_multiple_of(blocks),
             "optimiser: {path} has {rows} rows, which are not {blocks} blocks"
@@ -423,45 +421,9 @@ impl<A: Algorithm, T: Float, G: GradientSource<T>> Advance<'_, A, T, G> {
             None => GradientView::Dense(values.data()),
         });
         let mut values = gradient.or(read).map_or(Vec::new(), |gradient| gradient.to_dense(rows, width));
-        for block in values.chunks_mut(rows / blocks * width) {
-            let scale = clipping(max, length(block))?;
-            if scale < 1.0 {
-                block.iter_mut().for_each(|value| *value = T::nearest(scale * value.to_f64()));
-            }
-        }
-        Ok(Some(values))
+        values.chunks_mut(rows / blocks * width).try_for_each(|block| clip::clip(block, max))?;
+        Ok((1.0, Some(values)))
     }
-
-    /// The factor that clips the gradient of one parameter, on the processor or on a device.
-    ///
-    /// # Errors
-    /// The norm, if it is not finite.
-    fn scale_each(
-        &self,
-        gradient: Option<GradientView<'_, T>>,
-        on_device: Option<&Tensor<T>>,
-    ) -> Result<f64, f64> {
-        let Some(max) = self.optimiser.max_norm_each else { return Ok(1.0) };
-        let norm = match (gradient, on_device) {
-            (Some(GradientView::Dense(values) | GradientView::Rows { values, .. }), _) => length(values),
-            (None, Some(values)) => device::length(self.gradients.device(), values),
-            (None, None) => 0.0,
-        };
-        clipping(max, norm)
-    }
-}
-
-/// The Euclidean norm of a gradient's coordinates.
-fn length<T: Float>(values: &[T]) -> f64 {
-    values.iter().map(|value| value.to_f64().powi(2)).sum::<f64>().sqrt()
-}
-
-/// The factor that clips a gradient of this norm.
-///
-/// # Errors
-/// The norm, if it is not finite.
-fn clipping(max: f64, norm: f64) -> Result<f64, f64> {
-    if norm.is_finite() { Ok((max / norm).min(1.0)) } else { Err(norm) }
 }
 
 impl<A: Algorithm, T: Float, G: GradientSource<T>> VisitorMut<T> for Advance<'_, A, T, G> {
@@ -480,14 +442,8 @@ impl<A: Algorithm, T: Float, G: GradientSource<T>> VisitorMut<T> for Advance<'_,
         if gradient.is_none() && on_device.is_none() {
             return;
         }
-        let each = match self.clip_blocks(path, param, gradient, on_device.as_ref()) {
-            Ok(Some(blocks)) => Ok((1.0, Some(blocks))),
-            Ok(None) => self
-                .scale_each(gradient, on_device.as_ref().map(|(_, values)| values))
-                .map(|scale| (scale, None)),
-            Err(norm) => Err(norm),
-        };
-        let (scale, blocks) = match each {
+        let rows = param.value().len() / width;
+        let (scale, blocks) = match self.clip_each(path, rows, width, gradient, on_device.as_ref()) {
             Ok((scale, blocks)) => (self.scale * scale, blocks),
             Err(norm) => {
                 self.outcome = Err(OptimError::Norm { param: param.called(path).to_owned(), norm });
@@ -495,9 +451,7 @@ impl<A: Algorithm, T: Float, G: GradientSource<T>> VisitorMut<T> for Advance<'_,
             }
         };
         let (gradient, on_device) = match (&blocks, on_device) {
-            (Some(blocks), Some(_)) => {
-                (None, Some((None, Tensor::new([blocks.len() / width, width], blocks.clone()))))
-            }
+            (Some(blocks), Some(_)) => (None, Some((None, Tensor::new([rows, width], blocks.clone())))),
             (Some(blocks), None) => (Some(GradientView::Dense(blocks)), None),
             (None, on_device) => (gradient, on_device),
         };

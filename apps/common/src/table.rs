@@ -16,6 +16,7 @@ mod layout;
 mod options;
 mod row;
 mod text;
+mod trial;
 
 pub use layout::{Table, Wanted, is_number, normalise};
 pub use options::{Header, TableOptions};

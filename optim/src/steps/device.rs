@@ -170,7 +170,12 @@ pub(crate) fn all_finite<'a, T: Float>(
 /// The Euclidean norm of all elements of a tensor. One number is read back.
 pub(crate) fn length<T: Float>(device: Device, tensor: &Tensor<T>) -> f64 {
     let tape = Tape::<T>::with_device(device);
-    tape.constant(tensor).reshape([tensor.len()]).norm_axis(0).item()
+    in_range(tape.constant(tensor).reshape([tensor.len()]).norm_axis(0).item())
+}
+
+/// A norm as the processor finds it, which sums squares: infinite where its square overflows.
+fn in_range(norm: f64) -> f64 {
+    if (norm * norm).is_finite() { norm } else { norm * norm }
 }
 
 /// See [`clip::norm`](crate::clip::norm). One number is read back, and more only if it is not finite.
@@ -226,8 +231,6 @@ pub(crate) fn norm<T: Float, N: Module<T>>(
     if collected.norms.is_empty() {
         return Ok(0.0);
     }
-    // As on the processor, which sums squares: a norm whose square overflows is infinite.
-    let in_range = |norm: f64| if (norm * norm).is_finite() { norm } else { norm * norm };
     let norm = in_range(Var::concat(&collected.norms, 0).norm_axis(0).item());
     if norm.is_finite() {
         return Ok(norm);
