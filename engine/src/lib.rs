@@ -130,7 +130,7 @@ pub use kernels::update_rows::{RowUpdate, update_rows};
 pub use numbers::dual::Dual;
 pub use numbers::elementary::{self, Element};
 pub use numbers::lanes::Lanes;
-pub use numbers::norm::norm;
+pub use numbers::norm::{norm, norm_of};
 pub use numbers::program::{self, Program};
 pub use numbers::rng;
 pub use numbers::scalar::{self, Scalar};

@@ -15,8 +15,8 @@ thread_local! {
     static RUNNING: RefCell<Option<Sender<()>>> = const { RefCell::new(None) };
 }
 
-/// Ends the process and names the test unless the running test ends in time. What tests on a device begin
-/// with calls it; further calls of a test change nothing.
+/// Ends the process and names the test unless the running test ends in time. The helpers with which tests on
+/// a device begin call this. Further calls in the same test do nothing.
 pub(crate) fn limit_time() {
     // With `--test-threads=1` the main thread runs all tests.
     let has_own_thread = thread::current().name().is_some_and(|name| name != "main");

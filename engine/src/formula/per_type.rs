@@ -21,11 +21,11 @@ impl<K: PerFloat> Compiled<K> {
 
 type Kept = &'static (dyn Any + Send + Sync);
 
-/// An id of a type is a hash already: half of it will do.
+/// Half of the id of a type, which is a hash already.
 #[derive(Default)]
-struct Id(u64);
+struct HalfId(u64);
 
-impl Hasher for Id {
+impl Hasher for HalfId {
     fn write(&mut self, bytes: &[u8]) {
         bytes.iter().for_each(|&byte| self.0 = self.0.rotate_left(8) ^ u64::from(byte));
     }
@@ -37,7 +37,7 @@ impl Hasher for Id {
     }
 }
 
-type Table = HashMap<TypeId, Kept, BuildHasherDefault<Id>>;
+type Table = HashMap<TypeId, Kept, BuildHasherDefault<HalfId>>;
 
 /// What was made for each formula, in this process.
 static MADE: Mutex<Option<Table>> = Mutex::new(None);

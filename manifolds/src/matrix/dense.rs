@@ -7,7 +7,7 @@
 
 use std::ops::{Add, Index, IndexMut, Mul, Range, Sub};
 
-use cotangent_engine::{Float, ShapeError, Tensor};
+use cotangent_engine::{Float, ShapeError, Tensor, norm_of};
 
 /// A `rows × cols` matrix, row-major.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,14 +74,7 @@ impl Matrix {
 
     /// The Frobenius norm, also where the squares would leave the range of `f64`.
     pub fn norm(&self) -> f64 {
-        let square = self.dot(self);
-        if (1e-280..1e280).contains(&square) {
-            return square.sqrt();
-        }
-        match self.largest() {
-            largest if largest == 0.0 || !largest.is_finite() => largest,
-            largest => largest * self.map(|x| x / largest).norm(),
-        }
+        norm_of(self.dot(self), self.data.iter().copied())
     }
 
     /// The largest magnitude of an element; NaN if there is one.

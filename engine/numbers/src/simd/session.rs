@@ -13,7 +13,7 @@ const BLOCK: usize = 256;
 
 /// The same for programs without intermediate results: their inputs stay in the first-level cache from one
 /// operation to the next.
-const WITHOUT: usize = 1024;
+const LARGE_BLOCK: usize = 1024;
 
 /// Bytes of a line of the cache. A register that crosses one is read twice.
 const LINE: usize = 64;
@@ -72,7 +72,7 @@ impl<'a, T: Storage> Session<'a, T> {
         }
         let block = match (program.steps.len(), program.columns) {
             (..=1, _) => count.next_multiple_of(PIECE),
-            (_, 0) => WITHOUT,
+            (_, 0) => LARGE_BLOCK,
             _ => BLOCK,
         };
         let whole_pieces = count / PIECE * PIECE;
