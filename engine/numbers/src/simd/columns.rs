@@ -3,7 +3,9 @@
 //! Each operation is a loop over whole registers, compiled once for each element type and instruction set.
 //! So a formula is data here: nothing is compiled for it.
 
-use super::{Baseline, Dispatched, Level, Register, in_use};
+#[cfg(portable)]
+use super::Baseline;
+use super::{Dispatched, Level, Register, in_use};
 use crate::lanes::Lanes;
 use crate::storage::Storage;
 use crate::trace::Function;
@@ -144,6 +146,7 @@ pub(super) trait Entry<T: Storage>: Body<T> {
 
     /// # Safety
     /// As for a [`Kernel`].
+    #[cfg(portable)]
     unsafe fn baseline(columns: &[Column<T>], operands: &Operands, count: usize);
 }
 
@@ -166,6 +169,7 @@ impl<T: Storage, B: Body<T>> Entry<T> for B {
         unsafe { B::run::<T::Avx2<Dispatched>, Lanes<8, T>>(columns, operands, count) }
     }
 
+    #[cfg(portable)]
     unsafe fn baseline(columns: &[Column<T>], operands: &Operands, count: usize) {
         // SAFETY: the caller's promise.
         unsafe { B::run::<Baseline<T>, Baseline<T>>(columns, operands, count) }
@@ -179,7 +183,10 @@ fn kernel<T: Storage, B: Entry<T>>() -> Kernel<T> {
         Level::Avx512 => B::avx512,
         #[cfg(target_arch = "x86_64")]
         Level::Avx2 => B::avx2,
+        #[cfg(portable)]
         _ => B::baseline,
+        #[cfg(not(portable))]
+        _ => super::without_vectors(),
     }
 }
 

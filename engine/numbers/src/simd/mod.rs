@@ -5,6 +5,9 @@
 //! neither reorders nor contracts floating-point arithmetic, and an explicit fused multiply-add is
 //! rounded once on all of them. Large matrix products are the exception: see [`instruction_set`].
 //!
+//! On x86-64, code for processors without AVX2 is compiled where the machine that compiles has none, and with
+//! the feature `portable`.
+//!
 //! The environment variable `COTANGENT_SIMD` lowers the level, for tests: `baseline`, `avx2+fma` or `avx512`.
 
 mod block;
@@ -37,13 +40,30 @@ fn in_use() -> Level {
     static LEVEL: OnceLock<Level> = OnceLock::new();
     *LEVEL.get_or_init(|| {
         let detected = detect();
-        let Ok(wanted) = std::env::var("COTANGENT_SIMD") else { return detected };
-        match LEVELS.iter().find(|(name, _)| *name == wanted) {
-            Some(&(_, level)) => level.min(detected),
-            None if wanted.is_empty() => detected,
-            None => panic!("COTANGENT_SIMD={wanted}: one of {:?} is needed", LEVELS.map(|(name, _)| name)),
+        let level = match std::env::var("COTANGENT_SIMD") {
+            Ok(wanted) if !wanted.is_empty() => match LEVELS.iter().find(|(name, _)| *name == wanted) {
+                Some(&(_, level)) => level.min(detected),
+                None => {
+                    panic!("COTANGENT_SIMD={wanted}: one of {:?} is needed", LEVELS.map(|(name, _)| name))
+                }
+            },
+            _ => detected,
+        };
+        if cfg!(not(portable)) && level == Level::Baseline {
+            without_vectors();
         }
+        level
     })
+}
+
+/// There is no code for this processor, or for the level that is asked for.
+#[cold]
+#[inline(never)]
+fn without_vectors() -> ! {
+    panic!(
+        "this program was built for x86-64 processors with AVX2 and FMA: build it with the feature `portable` \
+         of `cotangent`, or on a machine without them"
+    )
 }
 
 fn detect() -> Level {
@@ -60,7 +80,8 @@ fn detect() -> Level {
 /// The instruction set in use: `"avx512"`, `"avx2+fma"` or `"baseline"`.
 ///
 /// # Panics
-/// If the environment variable `COTANGENT_SIMD` is another word.
+/// If the environment variable `COTANGENT_SIMD` is another word, or there is no code for this processor: see
+/// the feature `portable`.
 pub fn level() -> &'static str {
     let level = in_use();
     LEVELS.iter().find(|(_, l)| *l == level).expect("every level has a name").0
@@ -112,7 +133,10 @@ pub fn dispatch<R>(work: impl FnOnce() -> R) -> R {
         // SAFETY: the processor has the two features that the entry is compiled for.
         return unsafe { work.avx2_fma() };
     }
-    work()
+    #[cfg(portable)]
+    return work();
+    #[cfg(not(portable))]
+    without_vectors()
 }
 
 /// Runs `vector` on a state, compiled for AVX2 + FMA, where the processor has both. Elsewhere it runs
@@ -125,7 +149,13 @@ pub fn dispatch_lanes<A, R>(state: A, vector: impl FnOnce(A) -> R, scalar: impl 
         return unsafe { vector.avx2_fma_on(state) };
     }
     let _ = vector;
-    scalar(state)
+    #[cfg(portable)]
+    return scalar(state);
+    #[cfg(not(portable))]
+    {
+        let _ = scalar;
+        without_vectors()
+    }
 }
 
 /// As [`dispatch_lanes`], with `widest` compiled for AVX-512 where the processor has that.
