@@ -147,7 +147,7 @@ impl HalfSpace {
 /// The row formulas of the cones. Parameter 0 is the radius, or the height of the light source.
 pub mod formulas {
     use cotangent_engine::registry::{Formula, Range, Sample::HalfSpace};
-    use cotangent_engine::{Invariant, Metric, RowFormula, Scalar, Vector, row_formula};
+    use cotangent_engine::{Invariant, Metric, RowFormula, Scalar, Vector, compiled_here, row_formula};
 
     use super::{energy, penumbral_gap, penumbral_height, penumbral_width, umbral_height};
     use Invariant::{Along, Last, Param};
@@ -166,6 +166,7 @@ pub mod formulas {
                 const METRIC: Metric = Metric::Horizontal;
                 const BASIS: [Vector; 1] = [Difference(1, 0)];
                 const INVARIANTS: [Invariant; 4] = [Along(0, 0), Last(0), Last(1), Param(0)];
+                compiled_here!(row);
                 #[inline(always)]
                 fn eval<S: Scalar>([$delta, $x, $y, $r]: [S; 4]) -> [S; 1] {
                     [$body]

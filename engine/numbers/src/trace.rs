@@ -75,6 +75,8 @@ impl<E> Trace<E> {
     }
 }
 
+/// Not inlined: a formula has hundreds of operations.
+#[inline(never)]
 fn record(node: Node) -> u32 {
     RECORDER.with_borrow_mut(|recorder| {
         let recorder = recorder.as_mut().expect("a Trace exists within Expression::trace only");

@@ -1,15 +1,18 @@
-//! The scalar function of a row formula, compiled for the numbers that it is evaluated on.
+//! The scalar function of a row formula: compiled for groups of rows, and as an expression for all else.
 
-use crate::formula::plan::{BASIS, INVARIANTS, Number, ROWS, RowPlan};
+use std::sync::OnceLock;
+
+use crate::formula::per_type::made_once;
+use crate::formula::plan::{Number, ROWS, RowPlan};
 use crate::formula::row::RowFormula;
-use crate::numbers::dual::{Dual, Nested};
+use crate::numbers::dual::Dual;
 use crate::numbers::lanes::array;
+use crate::numbers::program::Program;
 use crate::numbers::scalar::Scalar;
 use crate::numbers::simd::{F64x4, Register, dispatch_lanes};
-#[cfg(feature = "opencl")]
 use crate::numbers::trace::{Expression, Trace};
 
-/// The scalar function of a formula, compiled for the numbers that it is evaluated on.
+/// The scalar function of a formula.
 pub(crate) struct Functions {
     /// Which formula it is.
     #[cfg(feature = "opencl")]
@@ -18,12 +21,22 @@ pub(crate) struct Functions {
     /// From the invariants to the outputs, of several groups of rows one after another.
     pub(crate) values: fn(&[Number], &mut [Number]),
     pub(crate) slopes: Slopes,
-    /// From the invariants to the outputs, of one row.
-    pub(crate) nested: fn(&[Nested], &mut [Nested]),
-    /// The same as expressions.
-    #[cfg(feature = "opencl")]
-    pub(crate) traced: fn(&[Dual<Trace, 1>]) -> Vec<Dual<Trace, 1>>,
+    /// From the invariants to the outputs.
+    traced: fn(&[WithTangent]) -> Vec<WithTangent>,
+    made: fn() -> &'static Made,
 }
+
+/// What is made of a scalar function when it is first asked for.
+#[derive(Default)]
+struct Made {
+    value: OnceLock<Expression>,
+    tangents: OnceLock<Expression>,
+    cotangents: OnceLock<Expression>,
+    values: OnceLock<Program<f64>>,
+    slopes: OnceLock<Program<f64>>,
+}
+
+type WithTangent = Dual<Trace, 1>;
 
 /// From the invariants and the cotangents of the outputs to the outputs and the cotangents of the
 /// invariants, of several groups of rows one after another.
@@ -34,59 +47,75 @@ impl Functions {
     where
         F: RowFormula<V, B, I, O>,
     {
+        /// A formula and its counts.
+        struct Key<F, const V: usize, const B: usize, const I: usize, const O: usize>(F);
         Functions {
             #[cfg(feature = "opencl")]
             formula: std::any::TypeId::of::<F>,
             plan: F::plan,
             values: values::<F, V, B, I, O>,
             slopes: slopes::<F, V, B, I, O>,
-            nested: nested::<F, V, B, I, O>,
-            #[cfg(feature = "opencl")]
             traced: |invariants| F::eval(std::array::from_fn(|k| invariants[k])).to_vec(),
+            made: || made_once::<Key<F, V, B, I, O>, Made>(Made::default),
         }
     }
 }
 
 impl RowPlan {
     /// The scalar function as an expression, from the invariants.
-    #[cfg(feature = "opencl")]
-    pub(crate) fn value(&self) -> Expression {
-        Expression::trace(self.invariants.len(), |x| {
-            let x: Vec<_> = x.iter().map(|&value| Dual { value, partials: [Trace::zero()] }).collect();
-            (self.functions.traced)(&x).into_iter().map(|y| y.value).collect()
+    pub(crate) fn value(&self) -> &'static Expression {
+        (self.functions.made)().value.get_or_init(|| {
+            Expression::trace(self.invariants.len(), |x| {
+                self.traced(x, |_| Trace::zero()).into_iter().map(|y| y.value).collect()
+            })
         })
     }
 
-    /// The outputs and the cotangents of the invariants of one row, one partial derivative at a time.
-    pub(crate) fn cotangents<S: Scalar>(
-        &self,
-        eval: impl Fn(&[Dual<S, 1>], &mut [Dual<S, 1>]),
-        values: &[S],
-        upstream: &[S],
-        outputs: &mut [S],
-        cotangents: &mut [S],
-    ) {
-        let seed = |value: S, partial: f64| Dual { value, partials: [S::constant(partial)] };
-        let mut arguments = [seed(S::zero(), 0.0); INVARIANTS];
-        for (argument, &value) in arguments.iter_mut().zip(values) {
-            argument.value = value;
-        }
-        let arguments = &mut arguments[..values.len()];
-        let mut results = [seed(S::zero(), 0.0); BASIS];
-        let results = &mut results[..self.outputs];
-        for k in 0..values.len().max(1) {
-            if let Some(argument) = arguments.get_mut(k) {
-                argument.partials = [S::one()];
-            }
-            eval(arguments, results);
-            let Some(argument) = arguments.get_mut(k) else { break };
-            argument.partials = [S::zero()];
-            cotangents[k] =
-                results.iter().zip(upstream).fold(S::zero(), |w, (y, &up)| w + up * y.partials[0]);
-        }
-        for (output, result) in outputs.iter_mut().zip(results) {
-            *output = result.value;
-        }
+    /// The scalar function and its derivative along tangents: from the invariants and their tangents to the
+    /// outputs and theirs.
+    fn tangents(&self) -> &'static Expression {
+        (self.functions.made)().tangents.get_or_init(|| {
+            let inputs = self.invariants.len();
+            Expression::trace(2 * inputs, |x| {
+                let outputs = self.traced(&x[..inputs], |k| x[inputs + k]);
+                outputs.iter().map(|y| y.value).chain(outputs.iter().map(|y| y.partials[0])).collect()
+            })
+        })
+    }
+
+    /// The scalar function on numbers with tangents.
+    pub(crate) fn along(&self, arguments: &[Dual<f64, 1>]) -> Vec<Dual<f64, 1>> {
+        let values = arguments.iter().map(|x| x.value);
+        let numbers: Vec<f64> = values.chain(arguments.iter().map(|x| x.partials[0])).collect();
+        let results = self.tangents().evaluate(&numbers);
+        let (values, tangents) = results.split_at(self.outputs);
+        values.iter().zip(tangents).map(|(&value, &tangent)| Dual { value, partials: [tangent] }).collect()
+    }
+
+    /// The reverse pass of the scalar function: from the invariants and the cotangents of the outputs to the
+    /// outputs and the cotangents of the invariants.
+    pub(crate) fn cotangents(&self) -> &'static Expression {
+        (self.functions.made)().cotangents.get_or_init(|| {
+            let inputs = self.invariants.len();
+            Expression::trace(inputs + self.outputs, |x| {
+                let (values, upstream) = x.split_at(inputs);
+                let outputs = self.traced(values, |_| Trace::zero());
+                let mut results: Vec<Trace> = outputs.into_iter().map(|y| y.value).collect();
+                for k in 0..inputs {
+                    let along = |i: usize| Trace::constant(if i == k { 1.0 } else { 0.0 });
+                    let terms = self.traced(values, along).into_iter().zip(upstream);
+                    results.push(terms.fold(Trace::zero(), |w, (y, &up)| w + up * y.partials[0]));
+                }
+                results
+            })
+        })
+    }
+
+    /// The scalar function on traces with a derivative.
+    fn traced(&self, values: &[Trace], tangent: impl Fn(usize) -> Trace) -> Vec<WithTangent> {
+        let with_tangent = |(k, &value): (usize, &Trace)| Dual { value, partials: [tangent(k)] };
+        let arguments: Vec<WithTangent> = values.iter().enumerate().map(with_tangent).collect();
+        (self.functions.traced)(&arguments)
     }
 }
 
@@ -121,7 +150,7 @@ fn values<F, const V: usize, const B: usize, const I: usize, const O: usize>(
         #[inline(always)]
         |outputs| {
             if cfg!(target_arch = "x86_64") {
-                baseline::values(nested::<F, V, B, I, O>, [I, O], invariants, outputs);
+                by_program::values(F::plan(), invariants, outputs);
             } else {
                 values_of_rows::<F, V, B, I, O>(invariants, outputs);
             }
@@ -159,7 +188,7 @@ fn slopes<F, const V: usize, const B: usize, const I: usize, const O: usize>(
         #[inline(always)]
         |(outputs, cotangents)| {
             if cfg!(target_arch = "x86_64") {
-                baseline::slopes(F::plan(), invariants, upstream, outputs, cotangents);
+                by_program::slopes(F::plan(), invariants, upstream, outputs, cotangents);
             } else {
                 slopes_of_rows::<F, V, B, I, O>(invariants, upstream, outputs, cotangents);
             }
@@ -192,46 +221,27 @@ fn slopes_of_rows<F, const V: usize, const B: usize, const I: usize, const O: us
     }
 }
 
-fn nested<F, const V: usize, const B: usize, const I: usize, const O: usize>(
-    invariants: &[Nested],
-    outputs: &mut [Nested],
-) where
-    F: RowFormula<V, B, I, O>,
-{
-    outputs.copy_from_slice(&F::eval(array(Scalar::zero(), |k| invariants[k])));
-}
+/// Scalar functions on an x86-64 processor without AVX2: as programs. Compiling every formula once more for them
+/// would take too long.
+mod by_program {
+    use smallvec::SmallVec;
 
-/// Scalar functions on an x86-64 processor without AVX2. They are computed number by number, by the function
-/// that forward mode uses: the same bits, but slowly. Compiling every formula once more for
-/// them would take too long.
-mod baseline {
+    use super::Made;
     use crate::formula::plan::{BASIS, INVARIANTS, Number, ROWS, RowPlan};
-    use crate::numbers::dual::{Dual, Nested};
-    use crate::numbers::scalar::Scalar;
+    use crate::numbers::lanes::Lanes;
+    use crate::numbers::program::{Input, Program};
 
-    fn constant(value: f64) -> Nested {
-        Nested::constant(value)
+    fn made(plan: &RowPlan) -> &'static Made {
+        (plan.functions.made)()
     }
 
     #[cold]
-    pub(super) fn values(
-        nested: fn(&[Nested], &mut [Nested]),
-        [inputs, results]: [usize; 2],
-        invariants: &[Number],
-        outputs: &mut [Number],
-    ) {
-        let (mut arguments, mut out) = ([constant(0.0); INVARIANTS], [constant(0.0); BASIS]);
-        let (arguments, out) = (&mut arguments[..inputs], &mut out[..results]);
-        for (g, outputs) in outputs.chunks_exact_mut(results).enumerate() {
-            for l in 0..ROWS {
-                for (argument, value) in arguments.iter_mut().zip(&invariants[g * inputs..]) {
-                    *argument = constant(value.get(l));
-                }
-                nested(arguments, out);
-                for (output, value) in outputs.iter_mut().zip(out.iter()) {
-                    output.set(l, value.value.value);
-                }
-            }
+    pub(super) fn values(plan: &RowPlan, invariants: &[Number], outputs: &mut [Number]) {
+        let program = made(plan).values.get_or_init(|| Program::new(plan.value()));
+        for (outputs, invariants) in
+            outputs.chunks_exact_mut(plan.outputs).zip(invariants.chunks_exact(plan.invariants.len()))
+        {
+            run(program, [invariants, &[]], [outputs, &mut []]);
         }
     }
 
@@ -243,29 +253,28 @@ mod baseline {
         outputs: &mut [Number],
         cotangents: &mut [Number],
     ) {
-        type WithTangent = Dual<f64, 1>;
         let (inputs, results) = (plan.invariants.len(), plan.outputs);
-        let zero = WithTangent::constant(0.0);
-        let (mut values, mut slope) = ([zero; INVARIANTS], [zero; INVARIANTS]);
-        let (mut output_cotangents, mut value) = ([zero; BASIS], [zero; BASIS]);
-        let (values, slope) = (&mut values[..inputs], &mut slope[..inputs]);
-        let (output_cotangents, value) = (&mut output_cotangents[..results], &mut value[..results]);
-        let load_lane = |to: &mut [WithTangent], numbers: &[Number], l: usize| {
-            to.iter_mut().zip(numbers).for_each(|(to, x)| *to = WithTangent::constant(x.get(l)));
-        };
-        for g in 0..outputs.len() / results {
-            let of_this_group = |count: usize| g * count..(g + 1) * count;
-            for l in 0..ROWS {
-                load_lane(values, &invariants[of_this_group(inputs)], l);
-                load_lane(output_cotangents, &upstream[of_this_group(results)], l);
-                plan.cotangents(plan.functions.nested, values, output_cotangents, value, slope);
-                for (output, value) in outputs[of_this_group(results)].iter_mut().zip(value.iter()) {
-                    output.set(l, value.value);
-                }
-                for (cotangent, slope) in cotangents[of_this_group(inputs)].iter_mut().zip(slope.iter()) {
-                    cotangent.set(l, slope.value);
-                }
-            }
+        let program = made(plan).slopes.get_or_init(|| Program::new(plan.cotangents()));
+        for (g, outputs) in outputs.chunks_exact_mut(results).enumerate() {
+            let of_invariants = g * inputs..(g + 1) * inputs;
+            let arguments = [&invariants[of_invariants.clone()], &upstream[g * results..][..results]];
+            run(program, arguments, [outputs, &mut cotangents[of_invariants]]);
+        }
+    }
+
+    fn run(program: &Program<f64>, inputs: [&[Number]; 2], outputs: [&mut [Number]; 2]) {
+        let arguments: SmallVec<[[f64; ROWS]; INVARIANTS + BASIS]> =
+            inputs.iter().flat_map(|numbers| numbers.iter()).map(|number| number.to_array()).collect();
+        let arguments: SmallVec<[Input<'_, f64>; INVARIANTS + BASIS]> =
+            arguments.iter().map(|column| Input::Column(column)).collect();
+        let mut results = [[0.0; ROWS]; INVARIANTS + BASIS];
+        let count = outputs[0].len() + outputs[1].len();
+        let mut columns: SmallVec<[&mut [f64]; INVARIANTS + BASIS]> =
+            results[..count].iter_mut().map(|column| column.as_mut_slice()).collect();
+        program.run(&arguments, &mut columns);
+        drop(columns);
+        for (to, from) in outputs.into_iter().flatten().zip(results) {
+            *to = Lanes::from(from);
         }
     }
 }

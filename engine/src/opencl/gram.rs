@@ -15,7 +15,6 @@ use crate::formula::row::{Invariant, Metric, Vector};
 use crate::kernels::gram::shares::{Shares, Surveyed};
 use crate::kernels::operands::{PARAMS, row_shape};
 use crate::kernels::wedge::{WIDE, is_area};
-use crate::numbers::scalar::Scalar;
 use crate::numbers::storage::Storage;
 use crate::numbers::trace::{Expression, Trace};
 use crate::tensor::device::memory::Memory;
@@ -32,19 +31,15 @@ impl RowPlan {
     /// upstream cotangents, and the parameters.
     fn shares(&self) -> Expression {
         let (v, b, i, o) = (self.vectors, self.basis.len(), self.invariants.len(), self.outputs);
+        let reverse = self.cotangents();
         Expression::trace(5 * i + o + PARAMS, |x| {
             let products: Vec<[Trace; 4]> =
                 (0..i).map(|k| std::array::from_fn(|product| x[i + 4 * k + product])).collect();
-            let (mut outputs, mut cotangents) = (vec![Trace::zero(); o], vec![Trace::zero(); i]);
-            let eval = |x: &[_], out: &mut [_]| out.copy_from_slice(&(self.functions.traced)(x));
-            self.cotangents(eval, &x[..i], &x[5 * i..][..o], &mut outputs, &mut cotangents);
-            let rows = Surveyed {
-                values: &x[..i],
-                products: &products,
-                kappa: x[5 * i + o],
-                outputs: &outputs,
-                cotangents: &cotangents,
-            };
+            let arguments: Vec<Trace> = x[..i].iter().chain(&x[5 * i..][..o]).copied().collect();
+            let results = reverse.evaluate(&arguments);
+            let (outputs, cotangents) = results.split_at(o);
+            let rows =
+                Surveyed { values: &x[..i], products: &products, kappa: x[5 * i + o], outputs, cotangents };
             let mut shares = Shares::new();
             shares.compute(self, rows);
             let of_basis =
@@ -375,7 +370,7 @@ impl RowPlan {
 
     fn source<T: Storage>(&self, queue: &Queue, team: Team, params: usize, forward: bool) -> String {
         let (v, b) = (self.vectors, self.basis.len());
-        let expression = if forward { ("value", self.value()) } else { ("shares", self.shares()) };
+        let expression = if forward { ("value", self.value().clone()) } else { ("shares", self.shares()) };
         let mut c = String::new();
         let mut define = |name: &str, text: String| {
             let _ = writeln!(c, "#define {name} {}", text.replace('\n', " "));

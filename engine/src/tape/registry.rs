@@ -9,7 +9,7 @@ use crate::formula::map::MapFormula;
 use crate::formula::pair::{PairFormula, Pairing};
 use crate::formula::plan::{Number, ROWS, RowPlan};
 use crate::formula::row::{Invariant, Metric, RowFormula, Vector};
-use crate::numbers::dual::{Dual, Nested};
+use crate::numbers::dual::Dual;
 use crate::numbers::lanes::{Lanes, array};
 use crate::numbers::norm;
 use crate::numbers::scalar::Scalar;
@@ -214,11 +214,8 @@ impl Formula {
             plain_f32: ErasedRow::<F, V, B, I, O>::eval,
             // The functions of the plan: these are what kernels call.
             lanes: |arguments| F::plan().on_lanes(arguments),
-            dual: |arguments| dual_by(arguments, |x| F::plan().on_dual_numbers(x)),
-            #[cfg(feature = "opencl")]
-            trace: || F::plan().value(),
-            #[cfg(not(feature = "opencl"))]
-            trace: || Expression::trace(I, ErasedRow::<F, V, B, I, O>::eval::<Trace>),
+            dual: |arguments| dual_by(arguments, |x| F::plan().along(x)),
+            trace: || F::plan().value().clone(),
             operation_f32: || f32::row_operation(F::plan()),
             operation_f64: || f64::row_operation(F::plan()),
         }
@@ -249,14 +246,6 @@ impl RowPlan {
         let mut outputs = vec![Number::splat(0.0); self.outputs];
         (self.functions.values)(&arguments, &mut outputs);
         outputs.into_iter().map(|y| y.get(ROWS - 1)).collect()
-    }
-
-    fn on_dual_numbers(&self, arguments: &[Dual<f64, 1>]) -> Vec<Dual<f64, 1>> {
-        let constant = |value: Dual<f64, 1>| Nested { value, partials: [Dual::zero()] };
-        let arguments: Vec<Nested> = arguments.iter().map(|&x| constant(x)).collect();
-        let mut outputs = vec![Nested::zero(); self.outputs];
-        (self.functions.nested)(&arguments, &mut outputs);
-        outputs.into_iter().map(|y| y.value).collect()
     }
 
     /// The basis vectors of some inputs: `[coordinate][basis vector]`.

@@ -262,7 +262,7 @@ pub mod formulas {
         Formula, Range,
         Sample::{Ball, Free, HalfSpace, Sphere},
     };
-    use cotangent_engine::{Domain, Invariant, RowFormula, Scalar, Vector, row_formula};
+    use cotangent_engine::{Domain, Invariant, RowFormula, Scalar, Vector, compiled_here, row_formula};
 
     use Invariant::{Dot, Margin, Param};
     use Vector::{Input, Time};
@@ -289,6 +289,7 @@ pub mod formulas {
                 const BASIS: [Vector; 2] = [Input(0), Time];
                 const INVARIANTS: [Invariant; 2] = [Margin(0), Param(0)];
                 const DOMAIN: Domain = $domain;
+                compiled_here!(row);
                 #[inline(always)]
                 fn eval<S: Scalar>([$margin, $kappa]: [S; 2]) -> [S; 2] {
                     $eval
@@ -311,6 +312,7 @@ pub mod formulas {
                 const BASIS: [Vector; 1] = [Input(0)];
                 const INVARIANTS: [Invariant; 2] = [Dot(0, 0), Param(0)];
                 const DOMAIN: Domain = Domain::Ball;
+                compiled_here!(row);
                 #[inline(always)]
                 fn eval<S: Scalar>([xx, kappa]: [S; 2]) -> [S; 1] {
                     let $time = (S::one() - kappa * xx).sqrt();

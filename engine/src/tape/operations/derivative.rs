@@ -208,14 +208,11 @@ impl RowDerivative {
 
     /// The tangent of the result.
     fn result(&self, row: &Row) -> Vec<f64> {
-        let arguments: Vec<_> =
-            row.invariants.iter().map(|&value| Dual { value, partials: [ZERO] }).collect();
-        let mut outputs = vec![Dual { value: ZERO, partials: [ZERO] }; self.plan.outputs];
-        (self.plan.functions.nested)(&arguments, &mut outputs);
+        let outputs = self.plan.along(&row.invariants);
         if !self.plan.vector {
-            return vec![outputs[0].value.partials[0]];
+            return vec![outputs[0].partials[0]];
         }
-        let combine = |v: &Vec<Moving>| v.iter().zip(&outputs).fold(ZERO, |sum, (&v, a)| sum + a.value * v);
+        let combine = |v: &Vec<Moving>| v.iter().zip(&outputs).fold(ZERO, |sum, (&v, &a)| sum + a * v);
         row.basis.iter().map(|v| combine(v).partials[0]).collect()
     }
 
@@ -231,17 +228,15 @@ impl RowDerivative {
                 row.basis.iter().zip(g).fold(ZERO, |sum, (v, &g)| sum + v[b] * constant(g))
             })
             .collect();
-        let mut outputs = vec![ZERO; plan.outputs];
-        let mut invariant_cotangents = vec![ZERO; plan.invariants.len()];
-        let eval = plan.functions.nested;
-        plan.cotangents(eval, &row.invariants, &upstream, &mut outputs, &mut invariant_cotangents);
+        let results = plan.cotangents().evaluate(&[row.invariants.as_slice(), &upstream].concat());
+        let (outputs, invariant_cotangents) = results.split_at(plan.outputs);
         let mut shares = Shares::new();
         let surveyed = Surveyed {
             values: &row.invariants,
             products: &row.products,
             kappa: row.params.first().copied().unwrap_or(ZERO),
-            outputs: &outputs,
-            cotangents: &invariant_cotangents,
+            outputs,
+            cotangents: invariant_cotangents,
         };
         shares.compute(plan, surveyed);
         let mut vectors = vec![vec![ZERO; width]; plan.vectors];
