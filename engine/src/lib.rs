@@ -102,6 +102,8 @@
 
 pub mod files;
 mod formula;
+#[doc(hidden)]
+pub mod instances;
 #[cfg(feature = "opencl")]
 #[doc(hidden)]
 pub mod internal;

@@ -108,7 +108,7 @@ impl<T: Float> RiemannianAdam<T> {
 /// The coefficients of a step. `K` is 1 for Adam and 2 for AMSGrad, whose second moment is the largest v
 /// so far.
 #[derive(Clone, Copy)]
-struct Adaptive {
+pub(crate) struct Adaptive {
     beta1: f64,
     beta2: f64,
     rate: f64,

@@ -34,6 +34,8 @@ mod data_parallel;
 mod error;
 mod gradient_source;
 mod horopca;
+#[doc(hidden)]
+pub mod instances;
 mod optimiser;
 mod schedule;
 mod sgd;

@@ -76,7 +76,7 @@ impl<T: Float> RiemannianSgd<T> {
 
 /// The coefficients of a step with momentum.
 #[derive(Clone, Copy)]
-struct HeavyBall {
+pub(crate) struct HeavyBall {
     momentum: f64,
     rate: f64,
 }

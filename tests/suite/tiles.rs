@@ -198,7 +198,7 @@ fn all_pairs_agree_with_the_tape() {
         };
         let sides = [side(&x, &lambdas[0]), side(&y, &lambdas[1])];
         let mut seen = 0;
-        pairs.gradients([&sides[0], &sides[1]], dim, &mut found, |i, scores, slopes| {
+        pairs.gradients([&sides[0], &sides[1]], dim, &mut found, &mut |i, scores, slopes| {
             assert_eq!((i, scores.len()), (seen, m));
             seen += 1;
             assert_near("scores", scores, values.row(i), 1e-12);

@@ -200,24 +200,29 @@ impl<T: Float> SharedStep<T> {
         let (nodes, sign, mut total) = (&self.nodes, T::nearest(self.sign), 0.0);
         let [left, right] = &self.sides;
         let formula_width = left.rows.len() / pairs.len();
-        self.all_pairs.gradients([left, right], formula_width, &mut self.of_sides, |i, scores, slopes| {
-            distances[0] = T::nearest(positives[i]);
-            distances[1..].iter_mut().zip(scores).for_each(|(distance, score)| *distance = *score * sign);
-            // Neighbours of the head, and the head itself, do not count.
-            let head = nodes[heads.start + i];
-            for &node in sampler.neighbours.of(head).iter().chain([&head]) {
-                let mut column = positions.find(node).unwrap_or(END);
-                while column != END {
-                    distances[1 + column] = T::nearest(f64::INFINITY);
-                    column = next[column];
+        self.all_pairs.gradients(
+            [left, right],
+            formula_width,
+            &mut self.of_sides,
+            &mut |i, scores, slopes| {
+                distances[0] = T::nearest(positives[i]);
+                distances[1..].iter_mut().zip(scores).for_each(|(distance, score)| *distance = *score * sign);
+                // Neighbours of the head, and the head itself, do not count.
+                let head = nodes[heads.start + i];
+                for &node in sampler.neighbours.of(head).iter().chain([&head]) {
+                    let mut column = positions.find(node).unwrap_or(END);
+                    while column != END {
+                        distances[1 + column] = T::nearest(f64::INFINITY);
+                        column = next[column];
+                    }
                 }
-            }
-            let factor = sampler.factor::<T>(pairs[i]);
-            total += factor * loss::ranking_with_gradient(distances, of_distances);
-            weights[i] = factor * of_distances[0].to_f64();
-            let factor = T::nearest(factor) * sign;
-            slopes.iter_mut().zip(&of_distances[1..]).for_each(|(slope, x)| *slope = *x * factor);
-        });
+                let factor = sampler.factor::<T>(pairs[i]);
+                total += factor * loss::ranking_with_gradient(distances, of_distances);
+                weights[i] = factor * of_distances[0].to_f64();
+                let factor = T::nearest(factor) * sign;
+                slopes.iter_mut().zip(&of_distances[1..]).for_each(|(slope, x)| *slope = *x * factor);
+            },
+        );
         let [of_heads, of_seconds] = &mut self.of_ends;
         self.distance.gradients(&[u, v], weights, &mut [of_heads, of_seconds]);
         let [left, right] = &self.of_sides;

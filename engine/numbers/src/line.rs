@@ -106,6 +106,7 @@ pub fn line_dot<T: Storage, S: Block>(x: &[T], y: &[T]) -> f64 {
 }
 
 /// [`line_dot`], compiled for the instruction set in use.
+#[inline(never)]
 pub fn dot<T: Storage>(x: &[T], y: &[T]) -> f64 {
     dispatch_wide(
         (x, y),

@@ -50,7 +50,7 @@ impl Domain {
 ///
 /// The sum of squares is exact to twice `f64`'s precision: products of `f32` are exact in `f64`, and for
 /// `f64` the sum is compensated (two-product by fused multiply-add, two-sum).
-#[inline]
+#[inline(never)]
 pub fn margin<T: Storage>(row: &[T], kappa: f64) -> f64 {
     dispatch_wide(
         row,

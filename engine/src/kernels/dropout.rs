@@ -23,6 +23,7 @@ impl Dropout {
     }
 
     /// The numbers from the one at `position` on.
+    #[inline(never)]
     pub(crate) fn fill<T: Storage>(&self, position: usize, numbers: &mut [T]) {
         let mut rng = self.stream_at(position);
         // Draws first, then compares: the comparing loop is vectorised. In one loop each comparison

@@ -9,6 +9,7 @@ use crate::numbers::storage::Storage;
 const PART: usize = 1 << 16;
 
 /// The first element that is NaN or infinite, found in one pass at the speed of memory.
+#[inline(never)]
 pub fn first_not_finite<T: Storage>(values: &[T]) -> Option<usize> {
     if values.len() > PART {
         let half = values.len() / 2;

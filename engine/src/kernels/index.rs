@@ -372,6 +372,7 @@ impl Reshape {
 }
 
 /// `table[rows[i]] += g[i]`, in the order of `i`.
+#[inline(never)]
 pub(crate) fn scatter_add<T: Storage>(g: &[T], rows: &[u32], width: usize, table: &mut [T]) {
     for (&row, g) in rows.iter().zip(g.chunks_exact(width.max(1))) {
         let start = row as usize * width;

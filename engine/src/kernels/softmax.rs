@@ -18,6 +18,7 @@ use crate::tensor::view::{Outcome, View};
 ///
 /// # Panics
 /// If there are no numbers.
+#[inline(never)]
 pub fn softmax_in_place<T: Storage>(x: &mut [T]) -> f64 {
     dispatch_wide(
         x,

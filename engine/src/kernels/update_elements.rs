@@ -31,6 +31,7 @@ const BATCH: usize = 512;
 /// # Panics
 /// If the slices do not hold equally many rows.
 #[track_caller]
+#[inline(never)]
 pub fn update_elements<T: Storage, const W: usize, const K: usize, const N: usize>(
     written: [&mut [T]; W],
     numbers: [&mut [T]; K],

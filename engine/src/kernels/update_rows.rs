@@ -47,6 +47,7 @@ const ROWS: usize = 4;
 /// # Panics
 /// If the slices do not hold equally many rows.
 #[track_caller]
+#[inline(never)]
 pub fn update_rows<U, T, const V: usize, const W: usize, const K: usize, const N: usize>(
     update: &U,
     written: [&mut [T]; W],

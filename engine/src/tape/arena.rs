@@ -292,6 +292,7 @@ impl<T: Float> Arena<T> {
     }
 
     /// Adds a dense cotangent to a node's; the first is moved in.
+    #[inline(never)]
     pub(crate) fn accumulate(&mut self, id: u32, buffer: Buffer<T>) {
         let len = self.shape(id).len();
         match self.cotangents[id as usize].take() {
@@ -351,6 +352,7 @@ impl<T: Float> Arena<T> {
     }
 
     /// One node of the backward pass: turns its cotangent into those of its inputs.
+    #[inline(never)]
     pub(crate) fn propagate(&mut self, id: usize, g: &[T]) {
         let node = &mut self.nodes[id];
         let len = node.shape.len();

@@ -154,6 +154,7 @@ impl<T: Float> Tape<T> {
 
     /// Forgets all nodes and keeps their memory. Ends [`training`](Tape::training). No [`Var`] or
     /// [`Gradients`] of the tape may be alive; the borrow checker makes sure of that.
+    #[inline(never)]
     pub fn reset(&mut self) {
         *self.random.get_mut() = None;
         let arena = self.arena.get_mut();
@@ -191,6 +192,7 @@ impl<T: Float> Tape<T> {
     /// }
     /// assert_eq!(format!("{tape:?}"), format!("a tape of {} nodes", tape.len()));
     /// ```
+    #[inline(never)]
     pub fn to_dot(&self) -> String {
         let mut dot = String::from("digraph tape {\n");
         for (id, node) in self.arena.borrow().nodes.iter().enumerate() {
@@ -218,12 +220,14 @@ impl<T: Float> Tape<T> {
 
     /// A differentiable input. Shares the tensor's elements; nothing is copied.
     #[track_caller]
+    #[inline(never)]
     pub fn variable(&self, tensor: &Tensor<T>) -> Var<'_, T> {
         self.leaf(tensor, true, None)
     }
 
     /// An input that no gradient flows to.
     #[track_caller]
+    #[inline(never)]
     pub fn constant(&self, tensor: &Tensor<T>) -> Var<'_, T> {
         self.leaf(tensor, false, None)
     }
@@ -232,6 +236,7 @@ impl<T: Float> Tape<T> {
     /// the id is on the tape already, its variable is returned, and `tensor` is not read, even if it
     /// differs.
     #[track_caller]
+    #[inline(never)]
     pub fn parameter(&self, id: ParamId, tensor: &Tensor<T>) -> Var<'_, T> {
         let known = self.arena.borrow().params.get(&id).copied();
         match known {
@@ -242,6 +247,7 @@ impl<T: Float> Tape<T> {
 
     /// A number without a gradient. Row formulas read it in full `f64` precision.
     #[track_caller]
+    #[inline(never)]
     pub fn scalar(&self, value: f64) -> Var<'_, T> {
         self.generate(Op::Constant(value), Shape::default(), |out| out[0] = T::nearest(value))
     }
@@ -339,6 +345,7 @@ impl<T: Float> Tape<T> {
 
     /// Computes an operation of earlier nodes and records it.
     #[track_caller]
+    #[inline(never)]
     pub(crate) fn record(&self, op: Op<T>, inputs: &[Var<'_, T>]) -> Var<'_, T> {
         let operation = op.operation().expect("an operation");
         let name = operation.name();
@@ -407,6 +414,7 @@ impl<T: Float> Tape<T> {
     }
 
     /// A copy of a node's value.
+    #[inline(never)]
     pub(crate) fn copy(&self, id: u32) -> Tensor<T> {
         let arena = self.arena.borrow();
         Tensor::from_elements(arena.shape(id).clone(), arena.copy(id))
@@ -421,6 +429,7 @@ impl<T: Float> Tape<T> {
     /// If the loss has more than one element, or is on another tape, or depends on what an earlier
     /// backward pass has released.
     #[track_caller]
+    #[inline(never)]
     pub fn backward(&self, loss: Var<'_, T>) -> Gradients<'_, T> {
         let (root, shape) = (self.id("backward", loss), loss.shape());
         assert_eq!(shape.len(), 1, "backward: the loss must be a single number, not {shape}");
@@ -433,6 +442,7 @@ impl<T: Float> Tape<T> {
     /// # Panics
     /// If `g` has another shape than `output`, or as [`backward`](Self::backward).
     #[track_caller]
+    #[inline(never)]
     pub fn backward_from(&self, output: Var<'_, T>, g: &Tensor<T>) -> Gradients<'_, T> {
         let (root, shape) = (self.id("backward_from", output), output.shape());
         assert_eq!(shape, *g.shape(), "backward_from: a gradient {} of an output {shape}", g.shape());
@@ -519,6 +529,7 @@ impl<T: Float> Tape<T> {
     /// pass has released a value that the derivative needs, or an operation between them offers no forward
     /// mode. Operations that were recorded before the panic stay on the tape; nothing else changes.
     #[track_caller]
+    #[inline(never)]
     pub fn jvp<'t>(&'t self, output: Var<'t, T>, tangents: &[(Var<'t, T>, Var<'t, T>)]) -> Var<'t, T> {
         let root = self.id("jvp", output) as usize;
         // The nodes that the output depends on.
@@ -562,6 +573,7 @@ impl<T: Float> Tape<T> {
         node_tangents[root].unwrap_or_else(|| self.zeros(output.shape()))
     }
 
+    #[inline(never)]
     pub(crate) fn recycle(&self, mut entries: Vec<Entry<T>>) {
         // Only a panic in the middle of an operation leaves the arena borrowed.
         if let Ok(mut arena) = self.arena.try_borrow_mut() {

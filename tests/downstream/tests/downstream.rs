@@ -133,6 +133,30 @@ fn a_score_learns_parameters_of_its_own() {
     assert_eq!(copied.score.parameters()[0].value().data(), [2.0]);
 }
 
+/// Generic functions are compiled in each crate that calls them, unless the library sees to it: see
+/// `cotangent::engine::instances`. The example `model` is a crate that has no formula of its own. A kernel there
+/// would make each user wait for it, at every edit.
+#[test]
+fn nothing_of_the_library_is_compiled_again() {
+    let program = std::env::current_exe().unwrap();
+    let examples = program.parent().unwrap().parent().unwrap().join("examples");
+    let library = examples.join("libmodel.rlib");
+    let listed = Command::new("nm").args(["--defined-only", "--demangle"]).arg(&library).output();
+    let Some(listed) = listed.ok().filter(|listed| listed.status.success()) else {
+        return cotangent::engine::skipped(format_args!("nm cannot read the example"));
+    };
+    let symbols = String::from_utf8_lossy(&listed.stdout);
+    assert!(symbols.contains("model::Model::step"), "{} is another library", library.display());
+    let is_kernel = |symbol: &&str| {
+        let is_entry = symbol.contains("simd::EntryOn<") || symbol.contains("simd::Entry<");
+        let is_function = symbol.contains(" cotangent_engine::kernels::")
+            || symbol.contains(" <cotangent_engine::kernels::");
+        is_entry || is_function
+    };
+    let kernels: Vec<&str> = symbols.lines().filter(is_kernel).collect();
+    assert!(kernels.is_empty(), "compiled again: {kernels:#?}");
+}
+
 /// The application trains with it, by its name.
 #[test]
 fn the_transformer_takes_a_score_of_ones_own() {

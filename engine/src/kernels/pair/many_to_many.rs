@@ -41,7 +41,7 @@ pub struct PairSide<T> {
 /// let (left, right) = (side(&[0.0]), side(&[1.0, 3.0])); // rows of one coordinate
 /// let mut gradients = [PairSide::default(), PairSide::default()];
 /// // The loss is the sum of all scores.
-/// pairs.gradients([&left, &right], 1, &mut gradients, |_, scores, slopes| {
+/// pairs.gradients([&left, &right], 1, &mut gradients, &mut |_, scores, slopes| {
 ///     assert_eq!(scores, [-1.0, -9.0]);
 ///     slopes.fill(1.0);
 /// });
@@ -53,6 +53,9 @@ pub struct ManyToMany<T: Storage> {
     pairings: Vec<T>,
     slopes: Vec<T>,
 }
+
+/// A loss of a left row: its number, its scores, and where the derivatives by these go.
+type RowLoss<'a, T> = dyn FnMut(usize, &[T], &mut [T]) + 'a;
 
 impl<T: Storage> ManyToMany<T> {
     /// For a formula with these parameters.
@@ -70,12 +73,13 @@ impl<T: Storage> ManyToMany<T> {
     ///
     /// # Panics
     /// If there are no right rows, rows are of another width, or the formula takes another count of numbers.
+    #[inline(never)]
     pub fn gradients(
         &mut self,
         [left, right]: [&PairSide<T>; 2],
         width: usize,
         gradients: &mut [PairSide<T>; 2],
-        mut loss: impl FnMut(usize, &[T], &mut [T]),
+        loss: &mut RowLoss<'_, T>,
     ) {
         let ManyToMany { kernel, params, pairings, slopes } = self;
         let kernel = *kernel;

@@ -67,6 +67,7 @@ impl<T: Storage> OneToMany<T> {
     ///
     /// # Panics
     /// If the rows are of another width.
+    #[inline(never)]
     pub fn numbers(&mut self, one: &[T], others: &Tiles) -> &[f64] {
         assert!(one.len() == self.width && others.width == self.width, "rows of another width");
         self.one.clear();
@@ -84,6 +85,7 @@ impl<T: Storage> OneToMany<T> {
     ///
     /// # Panics
     /// If there is not a weight for each row, or rows are of another width.
+    #[inline(never)]
     pub fn gradients(&mut self, others: &Tiles, weights: &[f64], of_one: &mut [f64], of_others: &mut Tiles) {
         assert!(
             weights.len() == self.numbers.len() && others.rows == weights.len(),

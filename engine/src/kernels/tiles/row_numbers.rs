@@ -63,6 +63,7 @@ impl<T: Storage> RowNumbers<T> {
     /// # Panics
     /// If there are not as many vectors as the formula takes, or they differ in the number or the width of
     /// rows.
+    #[inline(never)]
     pub fn numbers(&mut self, vectors: &[&Tiles]) -> &[f64] {
         let rows = self.rows(vectors);
         let operands = operands(vectors);
@@ -78,6 +79,7 @@ impl<T: Storage> RowNumbers<T> {
     /// # Panics
     /// If there are not as many vectors and results as the formula takes, or not a weight for each row, or
     /// rows are of another width.
+    #[inline(never)]
     pub fn gradients(&mut self, vectors: &[&Tiles], weights: &[f64], out: &mut [&mut Tiles]) {
         let rows = self.rows(vectors);
         assert!(weights.len() == rows && self.numbers.len() == rows, "a weight for each row is needed");

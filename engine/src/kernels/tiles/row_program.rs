@@ -43,6 +43,7 @@ impl<T: Storage> RowProgram<T> {
     /// # Panics
     /// If there are not as many vectors as the program takes, or they differ in the number or the width of
     /// rows.
+    #[inline(never)]
     pub fn run(&mut self, vectors: &[&Tiles]) -> Result<&Tiles, usize> {
         let first = vectors[0];
         assert!(

@@ -22,6 +22,7 @@ impl Weights {
     /// # Panics
     /// If the shapes do not fit.
     #[track_caller]
+    #[inline(never)]
     pub fn normalise<'t, T: Float>(self, scores: Var<'t, T>, hidden: Option<Var<'t, T>>) -> Var<'t, T> {
         // The lowest finite score has weight 0 in a softmax with other scores. Where all keys of a query are
         // hidden, the softmax of these scores is finite, and the second fill sets it to 0.
@@ -40,6 +41,7 @@ impl Weights {
     /// # Panics
     /// If there are not as many scores as edges.
     #[track_caller]
+    #[inline(never)]
     pub fn normalise_edges<'t, T: Float>(self, scores: Var<'t, T>, edges: &Arc<Sparsity>) -> Var<'t, T> {
         assert_eq!(scores.shape().axes().first(), Some(&edges.pairs().len()), "one score for each edge");
         match self {
