@@ -238,10 +238,9 @@ mod by_program {
     #[cold]
     pub(super) fn values(plan: &RowPlan, invariants: &[Number], outputs: &mut [Number]) {
         let program = made(plan).values.get_or_init(|| Program::new(plan.value()));
-        for (outputs, invariants) in
-            outputs.chunks_exact_mut(plan.outputs).zip(invariants.chunks_exact(plan.invariants.len()))
-        {
-            run(program, [invariants, &[]], [outputs, &mut []]);
+        let inputs = plan.invariants.len();
+        for (g, outputs) in outputs.chunks_exact_mut(plan.outputs).enumerate() {
+            run(program, [&invariants[g * inputs..][..inputs], &[]], [outputs, &mut []]);
         }
     }
 
