@@ -7,7 +7,7 @@ use crate::formula::plan::{Number, ROWS, RowPlan};
 use crate::formula::row::RowFormula;
 use crate::numbers::dual::Dual;
 use crate::numbers::lanes::array;
-use crate::numbers::program::Program;
+use crate::numbers::program::{Input, Program};
 use crate::numbers::scalar::Scalar;
 use crate::numbers::simd::{F64x4, Register, dispatch_lanes};
 use crate::numbers::trace::{Expression, Trace};
@@ -30,11 +30,15 @@ pub(crate) struct Functions {
 #[derive(Default)]
 struct Made {
     value: OnceLock<Expression>,
-    tangents: OnceLock<Expression>,
     cotangents: OnceLock<Expression>,
     values: OnceLock<Program<f64>>,
     slopes: OnceLock<Program<f64>>,
+    tangents: OnceLock<Program<f64>>,
+    cotangent_tangents: OnceLock<Program<f64>>,
 }
+
+/// A number with its tangent.
+pub(crate) type Moving = Dual<f64, 1>;
 
 type WithTangent = Dual<Trace, 1>;
 
@@ -71,27 +75,6 @@ impl RowPlan {
         })
     }
 
-    /// The scalar function and its derivative along tangents: from the invariants and their tangents to the
-    /// outputs and theirs.
-    fn tangents(&self) -> &'static Expression {
-        (self.functions.made)().tangents.get_or_init(|| {
-            let inputs = self.invariants.len();
-            Expression::trace(2 * inputs, |x| {
-                let outputs = self.traced(&x[..inputs], |k| x[inputs + k]);
-                outputs.iter().map(|y| y.value).chain(outputs.iter().map(|y| y.partials[0])).collect()
-            })
-        })
-    }
-
-    /// The scalar function on numbers with tangents.
-    pub(crate) fn along(&self, arguments: &[Dual<f64, 1>]) -> Vec<Dual<f64, 1>> {
-        let values = arguments.iter().map(|x| x.value);
-        let numbers: Vec<f64> = values.chain(arguments.iter().map(|x| x.partials[0])).collect();
-        let results = self.tangents().evaluate(&numbers);
-        let (values, tangents) = results.split_at(self.outputs);
-        values.iter().zip(tangents).map(|(&value, &tangent)| Dual { value, partials: [tangent] }).collect()
-    }
-
     /// The reverse pass of the scalar function: from the invariants and the cotangents of the outputs to the
     /// outputs and the cotangents of the invariants.
     pub(crate) fn cotangents(&self) -> &'static Expression {
@@ -111,11 +94,101 @@ impl RowPlan {
         })
     }
 
+    /// The scalar function of several rows, with tangents: `invariant(k, row)` is invariant k of a row. The
+    /// outputs of a row are neighbours.
+    pub(crate) fn outputs_along(
+        &self,
+        rows: usize,
+        invariant: impl Fn(usize, usize) -> Moving,
+    ) -> Vec<Moving> {
+        let inputs = self.invariants.len();
+        let program = (self.functions.made)().tangents.get_or_init(|| {
+            Program::new(&Expression::trace(2 * inputs, |x| {
+                values_and_tangents(self.traced(&x[..inputs], |k| x[inputs + k]))
+            }))
+        });
+        run_along(program, [inputs, self.outputs], rows, invariant)
+    }
+
+    /// [`cotangents`](Self::cotangents) of several rows, with tangents: `argument(k, row)` is a row's argument
+    /// k, of the invariants and the cotangents of the outputs. The results of a row are neighbours.
+    pub(crate) fn cotangents_along(
+        &self,
+        rows: usize,
+        argument: impl Fn(usize, usize) -> Moving,
+    ) -> Vec<Moving> {
+        let [inputs, results] = [self.invariants.len() + self.outputs, self.outputs + self.invariants.len()];
+        let program = (self.functions.made)().cotangent_tangents.get_or_init(|| {
+            let cotangents = self.cotangents();
+            Program::new(&Expression::trace(2 * inputs, |x| {
+                let (values, tangents) = x.split_at(inputs);
+                let pairs = values.iter().zip(tangents);
+                let arguments: Vec<WithTangent> =
+                    pairs.map(|(&value, &tangent)| Dual { value, partials: [tangent] }).collect();
+                values_and_tangents(cotangents.evaluate(&arguments))
+            }))
+        });
+        run_along(program, [inputs, results], rows, argument)
+    }
+
     /// The scalar function on traces with a derivative.
     fn traced(&self, values: &[Trace], tangent: impl Fn(usize) -> Trace) -> Vec<WithTangent> {
         let with_tangent = |(k, &value): (usize, &Trace)| Dual { value, partials: [tangent(k)] };
         let arguments: Vec<WithTangent> = values.iter().enumerate().map(with_tangent).collect();
         (self.functions.traced)(&arguments)
+    }
+}
+
+fn values_and_tangents(numbers: Vec<WithTangent>) -> Vec<Trace> {
+    numbers.iter().map(|y| y.value).chain(numbers.iter().map(|y| y.partials[0])).collect()
+}
+
+/// Runs a program of `count` arguments and `results` results, each with a tangent: all values, then all
+/// tangents.
+fn run_along(
+    program: &Program<f64>,
+    [count, results]: [usize; 2],
+    rows: usize,
+    argument: impl Fn(usize, usize) -> Moving,
+) -> Vec<Moving> {
+    let mut found = vec![Moving::zero(); results * rows];
+    run_on_rows(
+        program,
+        [2 * count, 2 * results],
+        rows,
+        |k, row| if k < count { argument(k, row).value } else { argument(k - count, row).partials[0] },
+        |k, row, y| {
+            let numbers = &mut found[row * results..][..results];
+            match k.checked_sub(results) {
+                None => numbers[k].value = y,
+                Some(k) => numbers[k].partials = [y],
+            }
+        },
+    );
+    found
+}
+
+/// Runs a program of `inputs` arguments and `outputs` results on several rows. `argument(k, row)` is a row's
+/// argument k; `result(k, row, y)` gets its result k.
+fn run_on_rows(
+    program: &Program<f64>,
+    [inputs, outputs]: [usize; 2],
+    rows: usize,
+    argument: impl Fn(usize, usize) -> f64,
+    mut result: impl FnMut(usize, usize, f64),
+) {
+    if rows == 0 {
+        return;
+    }
+    let mut columns = vec![0.0; (inputs + outputs) * rows];
+    let (arguments, results) = columns.split_at_mut(inputs * rows);
+    for (k, column) in arguments.chunks_exact_mut(rows).enumerate() {
+        column.iter_mut().enumerate().for_each(|(row, x)| *x = argument(k, row));
+    }
+    let arguments: Vec<Input<'_, f64>> = arguments.chunks_exact(rows).map(Input::Column).collect();
+    program.run(&arguments, &mut results.chunks_exact_mut(rows).collect::<Vec<_>>());
+    for (k, column) in results.chunks_exact(rows).enumerate() {
+        column.iter().enumerate().for_each(|(row, &y)| result(k, row, y));
     }
 }
 
@@ -221,27 +294,24 @@ fn slopes_of_rows<F, const V: usize, const B: usize, const I: usize, const O: us
     }
 }
 
-/// Scalar functions on an x86-64 processor without AVX2: as programs. Compiling every formula once more for them
-/// would take too long.
+/// Scalar functions on an x86-64 processor without AVX2: as programs. Compiling every formula once more for
+/// them would take too long.
 mod by_program {
-    use smallvec::SmallVec;
-
-    use super::Made;
-    use crate::formula::plan::{BASIS, INVARIANTS, Number, ROWS, RowPlan};
-    use crate::numbers::lanes::Lanes;
-    use crate::numbers::program::{Input, Program};
-
-    fn made(plan: &RowPlan) -> &'static Made {
-        (plan.functions.made)()
-    }
+    use super::run_on_rows;
+    use crate::formula::plan::{Number, ROWS, RowPlan};
+    use crate::numbers::program::Program;
 
     #[cold]
     pub(super) fn values(plan: &RowPlan, invariants: &[Number], outputs: &mut [Number]) {
-        let program = made(plan).values.get_or_init(|| Program::new(plan.value()));
-        let inputs = plan.invariants.len();
-        for (g, outputs) in outputs.chunks_exact_mut(plan.outputs).enumerate() {
-            run(program, [&invariants[g * inputs..][..inputs], &[]], [outputs, &mut []]);
-        }
+        let program = (plan.functions.made)().values.get_or_init(|| Program::new(plan.value()));
+        let [inputs, results] = [plan.invariants.len(), plan.outputs];
+        run_on_rows(
+            program,
+            [inputs, results],
+            outputs.len() / results * ROWS,
+            |k, row| invariants[row / ROWS * inputs + k].get(row % ROWS),
+            |k, row, y| outputs[row / ROWS * results + k].set(row % ROWS, y),
+        );
     }
 
     #[cold]
@@ -252,28 +322,28 @@ mod by_program {
         outputs: &mut [Number],
         cotangents: &mut [Number],
     ) {
-        let (inputs, results) = (plan.invariants.len(), plan.outputs);
-        let program = made(plan).slopes.get_or_init(|| Program::new(plan.cotangents()));
-        for (g, outputs) in outputs.chunks_exact_mut(results).enumerate() {
-            let of_invariants = g * inputs..(g + 1) * inputs;
-            let arguments = [&invariants[of_invariants.clone()], &upstream[g * results..][..results]];
-            run(program, arguments, [outputs, &mut cotangents[of_invariants]]);
-        }
-    }
-
-    fn run(program: &Program<f64>, inputs: [&[Number]; 2], outputs: [&mut [Number]; 2]) {
-        let arguments: SmallVec<[[f64; ROWS]; INVARIANTS + BASIS]> =
-            inputs.iter().flat_map(|numbers| numbers.iter()).map(|number| number.to_array()).collect();
-        let arguments: SmallVec<[Input<'_, f64>; INVARIANTS + BASIS]> =
-            arguments.iter().map(|column| Input::Column(column)).collect();
-        let mut results = [[0.0; ROWS]; INVARIANTS + BASIS];
-        let count = outputs[0].len() + outputs[1].len();
-        let mut columns: SmallVec<[&mut [f64]; INVARIANTS + BASIS]> =
-            results[..count].iter_mut().map(|column| column.as_mut_slice()).collect();
-        program.run(&arguments, &mut columns);
-        drop(columns);
-        for (to, from) in outputs.into_iter().flatten().zip(results) {
-            *to = Lanes::from(from);
-        }
+        let program = (plan.functions.made)().slopes.get_or_init(|| Program::new(plan.cotangents()));
+        let [inputs, results] = [plan.invariants.len(), plan.outputs];
+        run_on_rows(
+            program,
+            [inputs + results, results + inputs],
+            outputs.len() / results * ROWS,
+            |k, row| {
+                let group = row / ROWS;
+                let number = match k.checked_sub(inputs) {
+                    None => invariants[group * inputs + k],
+                    Some(k) => upstream[group * results + k],
+                };
+                number.get(row % ROWS)
+            },
+            |k, row, y| {
+                let group = row / ROWS;
+                let number = match k.checked_sub(results) {
+                    None => &mut outputs[group * results + k],
+                    Some(k) => &mut cotangents[group * inputs + k],
+                };
+                number.set(row % ROWS, y);
+            },
+        );
     }
 }

@@ -214,7 +214,7 @@ impl Formula {
             plain_f32: ErasedRow::<F, V, B, I, O>::eval,
             // The functions of the plan: these are what kernels call.
             lanes: |arguments| F::plan().on_lanes(arguments),
-            dual: |arguments| dual_by(arguments, |x| F::plan().along(x)),
+            dual: |arguments| dual_by(arguments, |x| F::plan().outputs_along(1, |k, _| x[k])),
             trace: || F::plan().value().clone(),
             operation_f32: || f32::row_operation(F::plan()),
             operation_f64: || f64::row_operation(F::plan()),

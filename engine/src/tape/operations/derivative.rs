@@ -2,15 +2,17 @@
 //!
 //! With `v̇` the tangents of the basis vectors and `Ġ` those of the invariants, the coefficients have
 //! tangents `ȧ = (∂a/∂G) Ġ`, from the formula on dual numbers, and the result has the tangent
-//! `Σ ȧ_b v_b + a_b v̇_b`. Its reverse pass, which gives Hessian-vector products, evaluates the formula on
-//! nested dual numbers, one partial derivative at a time. Everything is computed row by row in `f64`:
-//! second derivatives are meant for checks and small problems, and are not fast.
+//! `Σ ȧ_b v_b + a_b v̇_b`. Its reverse pass, which gives Hessian-vector products, takes the tangents of the
+//! formula's cotangents. Both are programs, which run on several rows at a time. All else is computed row by
+//! row in `f64`: second derivatives are meant for checks and small problems, and are not fast.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
 use crate::formula::cotangents::{BODY, leaves, region_of};
+use crate::formula::functions::Moving;
 use crate::formula::plan::RowPlan;
 use crate::formula::row::{Invariant, Metric, Vector};
 use crate::kernels::gram::basis::slope;
@@ -48,17 +50,31 @@ struct RowDerivative {
     present: Vec<bool>,
 }
 
-/// A number with its tangent.
-type Moving = Dual<f64, 1>;
+/// Rows whose scalar functions are evaluated side by side.
+const TOGETHER: usize = 16;
+
+/// The positions at which these groups of rows begin.
+fn starts() -> impl Iterator<Item = usize> {
+    (0..).step_by(TOGETHER)
+}
 
 /// One row, with tangents.
 struct Row {
-    /// The basis vectors, coordinate by coordinate.
-    basis: Vec<Vec<Moving>>,
+    /// The basis vectors: one coordinate of each, then the next.
+    basis: Vec<Moving>,
+    /// How many basis vectors there are.
+    count: usize,
     params: Vec<Moving>,
     invariants: Vec<Moving>,
     /// See [`Surveyed`].
     products: Vec<[Moving; 4]>,
+}
+
+impl Row {
+    /// For each coordinate, those of the basis vectors.
+    fn coordinates(&self) -> impl Iterator<Item = &[Moving]> {
+        self.basis.chunks_exact(self.count)
+    }
 }
 
 /// Cotangents of a row's operands. The value of a dual number is the cotangent of the operand's tangent,
@@ -151,8 +167,11 @@ impl RowDerivative {
             Vector::Flip(i) if c == 0 => -vectors[i][c],
             Vector::Flip(i) => vectors[i][c],
         };
-        let basis: Vec<Vec<Moving>> =
-            (0..width).map(|c| plan.basis.iter().map(|&vector| coordinate(c, vector)).collect()).collect();
+        let mut basis = Vec::with_capacity(width * plan.basis.len());
+        for c in 0..width {
+            basis.extend(plan.basis.iter().map(|&vector| coordinate(c, vector)));
+        }
+        let coordinates = || basis.chunks_exact(plan.basis.len());
         // Values of margins and wedges are taken from the kernel, which computes them more accurately than
         // the sums of products here. Only the tangents are from those.
         let values: Vec<Vec<f64>> = vectors.iter().map(|v| v.iter().map(|x| x.value).collect()).collect();
@@ -164,7 +183,8 @@ impl RowDerivative {
         let mut invariants = Vec::with_capacity(plan.invariants.len());
         for (k, &invariant) in plan.invariants.iter().enumerate() {
             let dot = |a: usize, b: usize| {
-                let terms = basis.iter().enumerate().map(|(c, v)| v[a] * v[b] * lower(plan.metric, c, width));
+                let terms =
+                    coordinates().enumerate().map(|(c, v)| v[a] * v[b] * lower(plan.metric, c, width));
                 terms.fold(ZERO, |sum, x| sum + x)
             };
             invariants.push(match invariant {
@@ -175,8 +195,8 @@ impl RowDerivative {
                     Dual { value: accurate[k], ..aa * bc - ab * ac }
                 }
                 Invariant::Along(a, b) => {
-                    let lowered = |(c, v): (usize, &Vec<Moving>)| (v[a], v[b] * lower(plan.metric, c, width));
-                    let (along, norm) = component(basis.iter().enumerate().map(lowered));
+                    let lowered = |(c, v): (usize, &[Moving])| (v[a], v[b] * lower(plan.metric, c, width));
+                    let (along, norm) = component(coordinates().enumerate().map(lowered));
                     products[k][0] = norm;
                     along
                 }
@@ -185,8 +205,8 @@ impl RowDerivative {
                         ZERO
                     } else {
                         let lowered =
-                            |(c, v): (usize, &Vec<Moving>)| (v[a], v[a] * lower(plan.metric, c, width));
-                        let (_, norm) = component(basis.iter().enumerate().map(lowered));
+                            |(c, v): (usize, &[Moving])| (v[a], v[a] * lower(plan.metric, c, width));
+                        let (_, norm) = component(coordinates().enumerate().map(lowered));
                         // Second derivatives would need squares; they are NaN.
                         let of_second = if norm.value == 0.0 { 0.0 } else { f64::NAN };
                         products[k][0] = Dual { value: slope(norm.value), partials: [of_second] };
@@ -196,39 +216,73 @@ impl RowDerivative {
                 Invariant::First(i) => vectors[i][0],
                 Invariant::Last(i) => vectors[i][width - 1],
                 Invariant::Margin(a) => {
-                    products[k][0] = basis.iter().fold(ZERO, |sum, v| sum + v[a] * v[a]);
+                    products[k][0] = coordinates().fold(ZERO, |sum, v| sum + v[a] * v[a]);
                     Dual { value: accurate[k], ..constant(1.0) + params[0] * products[k][0] }
                 }
                 Invariant::Param(q) => params[q],
                 Invariant::Epsilon => constant(epsilon),
             });
         }
-        Row { basis, params, invariants, products }
+        Row { basis, count: plan.basis.len(), params, invariants, products }
     }
 
-    /// The tangent of the result.
-    fn result(&self, row: &Row) -> Vec<f64> {
-        let outputs = self.plan.along(&row.invariants);
+    /// Some rows, with tangents.
+    fn rows<T: Float>(&self, operands: &Operands<'_, T>, positions: Range<usize>) -> Vec<Row> {
+        let row = |p: usize| {
+            let (vectors, params) = self.read(operands, p);
+            self.row(&vectors, params, T::EPSILON)
+        };
+        positions.map(row).collect()
+    }
+
+    /// Adds the cotangents of the operands at a row position, coordinate by coordinate, to their sums.
+    fn add<T: Float>(
+        &self,
+        operands: &Operands<'_, T>,
+        position: usize,
+        cotangents: impl Iterator<Item = Vec<Moving>>,
+        sums: &mut [Option<Vec<f64>>],
+    ) {
+        for (i, cotangents) in cotangents.enumerate() {
+            let row_len = if i < self.plan.vectors { operands.width } else { 1 };
+            let mut add = |j: usize, c: usize, x: f64| {
+                if let Some(sums) = &mut sums[j] {
+                    sums[operands.all[j].rows.at(position) * row_len + c] += x;
+                }
+            };
+            for (c, w) in cotangents.iter().enumerate() {
+                add(i, c, w.partials[0]);
+                if let Some(j) = self.tangent(i) {
+                    add(j, c, w.value);
+                }
+            }
+        }
+    }
+
+    /// The tangent of the result, from the outputs of the scalar function.
+    fn result(&self, row: &Row, outputs: &[Moving]) -> Vec<f64> {
         if !self.plan.vector {
             return vec![outputs[0].partials[0]];
         }
-        let combine = |v: &Vec<Moving>| v.iter().zip(&outputs).fold(ZERO, |sum, (&v, &a)| sum + a * v);
-        row.basis.iter().map(|v| combine(v).partials[0]).collect()
+        let combine = |v: &[Moving]| v.iter().zip(outputs).fold(ZERO, |sum, (&v, &a)| sum + a * v);
+        row.coordinates().map(|v| combine(v).partials[0]).collect()
+    }
+
+    /// The invariants of a row, and the cotangents of the scalar function's outputs: ⟨g, v_b⟩.
+    fn arguments(&self, row: &Row, g: &[f64]) -> Vec<Moving> {
+        let upstream = (0..self.plan.outputs).map(|b| {
+            if !self.plan.vector {
+                return constant(g[0]);
+            }
+            row.coordinates().zip(g).fold(ZERO, |sum, (v, &g)| sum + v[b] * constant(g))
+        });
+        row.invariants.iter().copied().chain(upstream).collect()
     }
 
     /// The cotangents of L = Σ ȧ_b ⟨g, v_b⟩ + a_b ⟨g, v̇_b⟩. With the dual numbers u_b = ⟨g,
-    /// v_b⟩, those of the invariants are Σ_b u_b ∂a_b/∂G.
-    fn cotangents(&self, row: &Row, g: &[f64]) -> Cotangents {
-        let (plan, width) = (self.plan, row.basis.len());
-        let upstream: Vec<Moving> = (0..plan.outputs)
-            .map(|b| {
-                if !plan.vector {
-                    return constant(g[0]);
-                }
-                row.basis.iter().zip(g).fold(ZERO, |sum, (v, &g)| sum + v[b] * constant(g))
-            })
-            .collect();
-        let results = plan.cotangents().evaluate(&[row.invariants.as_slice(), &upstream].concat());
+    /// v_b⟩, those of the invariants are Σ_b u_b ∂a_b/∂G. `results`: the outputs and these.
+    fn cotangents(&self, row: &Row, g: &[f64], results: &[Moving]) -> Cotangents {
+        let (plan, width) = (self.plan, row.basis.len() / row.count);
         let (outputs, invariant_cotangents) = results.split_at(plan.outputs);
         let mut shares = Shares::new();
         let surveyed = Surveyed {
@@ -243,7 +297,7 @@ impl RowDerivative {
         for (i, vector) in vectors.iter_mut().enumerate() {
             for (c, x) in vector.iter_mut().enumerate() {
                 let region = if plan.layout.has_end { region_of(plan.metric, c, width) } else { BODY };
-                for (a, &v) in row.basis[c].iter().enumerate() {
+                for (a, &v) in row.basis[c * row.count..][..row.count].iter().enumerate() {
                     if leaves(plan.metric, region) && plan.layout.receives[i][a] {
                         *x = *x + shares.of_basis[region][i][a] * v;
                     }
@@ -270,10 +324,15 @@ impl<T: Float> Operation<T> for RowDerivative {
 
     fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
         let operands = Operands::new(inputs, &|i| self.is_vector(i));
-        for (p, out) in out.chunks_exact_mut(if self.plan.vector { operands.width } else { 1 }).enumerate() {
-            let (vectors, params) = self.read(&operands, p);
-            for (y, x) in out.iter_mut().zip(self.result(&self.row(&vectors, params, T::EPSILON))) {
-                *y = T::nearest(x);
+        let row_len = if self.plan.vector { operands.width } else { 1 };
+        for (start, out) in starts().zip(out.chunks_mut(TOGETHER * row_len)) {
+            let rows = self.rows(&operands, start..start + out.len() / row_len);
+            let outputs = self.plan.outputs_along(rows.len(), |k, row| rows[row].invariants[k]);
+            let outputs = outputs.chunks_exact(self.plan.outputs);
+            for ((row, outputs), out) in rows.iter().zip(outputs).zip(out.chunks_exact_mut(row_len)) {
+                for (y, x) in out.iter_mut().zip(self.result(row, outputs)) {
+                    *y = T::nearest(x);
+                }
             }
         }
     }
@@ -290,26 +349,22 @@ impl<T: Float> Operation<T> for RowDerivative {
         // Operands that several rows read have sums for gradients.
         let mut sums: Vec<Option<Vec<f64>>> =
             grads.iter().map(|grad| grad.as_ref().map(|grad| vec![0.0; grad.len()])).collect();
-        for (p, g) in g.chunks_exact(if self.plan.vector { width } else { 1 }).enumerate() {
-            let (vectors, params) = self.read(&operands, p);
+        let row_len = if self.plan.vector { width } else { 1 };
+        for (start, g) in starts().zip(g.chunks(TOGETHER * row_len)) {
+            let rows = self.rows(&operands, start..start + g.len() / row_len);
             let g: Vec<f64> = g.iter().map(|g| g.to_f64()).collect();
-            let row = self.cotangents(&self.row(&vectors, params, T::EPSILON), &g);
-            let mut add = |j: usize, at: usize, x: f64| {
-                if let Some(sums) = &mut sums[j] {
-                    sums[at] += x;
-                }
-            };
-            let elements = row.vectors.into_iter().chain(row.params.into_iter().map(|w| vec![w]));
-            for (i, cotangents) in elements.enumerate() {
-                for (c, w) in cotangents.iter().enumerate() {
-                    let element = |j: usize| {
-                        operands.all[j].rows.at(p) * if i < self.plan.vectors { width } else { 1 } + c
-                    };
-                    add(i, element(i), w.partials[0]);
-                    if let Some(j) = self.tangent(i) {
-                        add(j, element(j), w.value);
-                    }
-                }
+            let with_g = || rows.iter().zip(g.chunks_exact(row_len));
+            let arguments: Vec<_> = with_g().map(|(row, g)| self.arguments(row, g)).collect();
+            let results = self.plan.cotangents_along(rows.len(), |k, row| arguments[row][k]);
+            let results = results.chunks_exact(self.plan.outputs + self.plan.invariants.len());
+            for (l, ((row, g), results)) in with_g().zip(results).enumerate() {
+                let Cotangents { vectors, params } = self.cotangents(row, g, results);
+                self.add(
+                    &operands,
+                    start + l,
+                    vectors.into_iter().chain(params.into_iter().map(|w| vec![w])),
+                    &mut sums,
+                );
             }
         }
         for (grad, sums) in grads.iter_mut().flatten().zip(sums.into_iter().flatten()) {
