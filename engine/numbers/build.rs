@@ -1,8 +1,8 @@
 //! Decides whether kernels are compiled for processors without vector instructions too: the cfg `portable`.
 //!
-//! On x86-64 nearly every processor since 2013 has AVX2 and FMA, and the third form of each kernel would be a
-//! quarter of all that is compiled. So it is there where this machine needs it, or where it is asked for: with the
-//! feature `portable`. On other processors it is the only form.
+//! On x86-64 nearly every processor since 2013 has AVX2 and FMA, and code without them would be a quarter of
+//! what is compiled. So it is compiled if this machine needs it, or with the feature `portable`. On other
+//! processors there is no other code.
 
 use std::env;
 

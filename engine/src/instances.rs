@@ -1,7 +1,7 @@
-//! Generic functions that other crates call, compiled here for both element types.
+//! Generic functions that other crates call, compiled here for `f32` and `f64`.
 //!
-//! A generic function is compiled in each crate that calls it; one that is marked `#[inline(never)]` is not compiled
-//! again if a crate below has it for the same types. So it is called here once, in a function that never runs.
+//! A generic function is compiled in each crate that calls it, unless it is marked `#[inline(never)]` and a
+//! crate below has it for the same types. So this module calls them, in a function that never runs.
 
 use crate::kernels::attend::Weights;
 use crate::kernels::finite::first_not_finite;
@@ -12,7 +12,7 @@ use crate::tape::float::Float;
 use crate::tape::{ParamId, Tape};
 use crate::tensor::Tensor;
 
-struct Values<T: Float> {
+struct Arguments<T: Float> {
     program: RowProgram<T>,
     numbers: RowNumbers<T>,
     one: OneToMany<T>,
@@ -23,14 +23,14 @@ struct Values<T: Float> {
     tape: Tape<T>,
 }
 
-fn uses<T: Float>(values: &mut Values<T>, id: ParamId) {
-    let Values { program, numbers, one, many, sides, tiles, tensor, tape } = values;
-    let mut of_tiles = Tiles::new(1);
+fn call<T: Float>(arguments: &mut Arguments<T>, id: ParamId) {
+    let Arguments { program, numbers, one, many, sides, tiles, tensor, tape } = arguments;
+    let mut gradients = Tiles::new(1);
     let _ = program.run(&[tiles]);
     numbers.numbers(&[tiles]);
-    numbers.gradients(&[tiles], &[], &mut [&mut of_tiles]);
+    numbers.gradients(&[tiles], &[], &mut [&mut gradients]);
     one.numbers(tensor.data(), tiles);
-    one.gradients(tiles, &[], &mut [], &mut of_tiles);
+    one.gradients(tiles, &[], &mut [], &mut gradients);
     let [left, right] = &*sides;
     many.gradients([left, right], 1, &mut [PairSide::default(), PairSide::default()], &mut |_, _, _| {});
     softmax_in_place(tensor.data_mut());
@@ -43,11 +43,11 @@ fn uses<T: Float>(values: &mut Values<T>, id: ParamId) {
     tape.reset();
 }
 
-/// What is compiled here. Nobody needs to call it.
+/// Names the functions, so that they are compiled. Nobody needs to call it.
 #[doc(hidden)]
 #[inline(never)]
 pub fn instances() {
-    let of_f32: fn(&mut Values<f32>, ParamId) = uses;
-    let of_f64: fn(&mut Values<f64>, ParamId) = uses;
-    std::hint::black_box((of_f32, of_f64));
+    let f32: fn(&mut Arguments<f32>, ParamId) = call;
+    let f64: fn(&mut Arguments<f64>, ParamId) = call;
+    std::hint::black_box((f32, f64));
 }

@@ -388,8 +388,8 @@ struct Advance<'a, A, T: Float, G> {
 }
 
 impl<A: Algorithm, T: Float, G: GradientSource<T>> Advance<'_, A, T, G> {
-    /// What clips the gradient of one parameter by itself: a factor, and for a stacked parameter the gradient,
-    /// dense, in which each block is clipped already.
+    /// How the gradient of one parameter is clipped: its factor, and for a stacked parameter the dense
+    /// gradient, in which each block is clipped already.
     ///
     /// # Errors
     /// The norm of the gradient or of a block, if it is not finite.

@@ -134,8 +134,8 @@ fn a_score_learns_parameters_of_its_own() {
 }
 
 /// Generic functions are compiled in each crate that calls them, unless the library sees to it: see
-/// `cotangent::engine::instances`. The example `model` is a crate that has no formula of its own. A kernel there
-/// would make each user wait for it, at every edit.
+/// `cotangent::engine::instances`. The example `model` is a crate that has no formula of its own. If a
+/// kernel is compiled there, each user waits for it at every edit.
 #[test]
 fn nothing_of_the_library_is_compiled_again() {
     let program = std::env::current_exe().unwrap();

@@ -61,8 +61,8 @@ fn in_use() -> Level {
 #[inline(never)]
 fn without_vectors() -> ! {
     panic!(
-        "this program was built for x86-64 processors with AVX2 and FMA: build it with the feature `portable` \
-         of `cotangent`, or on a machine without them"
+        "this program was built for x86-64 processors with AVX2 and FMA: build it with the feature \
+         `portable` of `cotangent`, or on a machine without them"
     )
 }
 
