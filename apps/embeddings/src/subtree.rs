@@ -19,9 +19,9 @@ use rand::seq::SliceRandom;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::edges::ReadGraph;
-use crate::embeddings::Embeddings;
+use crate::files::embeddings::Embeddings;
 use crate::graph::Graph;
+use crate::graph::edges::ReadGraph;
 
 /// A kind of logistic regression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]

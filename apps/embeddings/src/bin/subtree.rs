@@ -10,8 +10,8 @@ use cotangent_apps_common::device::DeviceOption;
 use cotangent_apps_common::error::{Result, exit_code};
 use cotangent_apps_common::say;
 use cotangent_apps_common::threads::ThreadsOption;
-use cotangent_apps_embeddings::edges::{self, EdgeOptions, ReadGraph};
-use cotangent_apps_embeddings::embeddings::Embeddings;
+use cotangent_apps_embeddings::files::embeddings::Embeddings;
+use cotangent_apps_embeddings::graph::edges::{self, EdgeOptions, ReadGraph};
 use cotangent_apps_embeddings::subtree::{self, Config, Metrics, Solver, TABLE_2};
 
 const EXAMPLES: &str = "\

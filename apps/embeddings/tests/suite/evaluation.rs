@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cotangent_apps_embeddings::poincare::Metrics;
+use cotangent_apps_embeddings::train::poincare::Metrics;
 use serde_json::Value;
 
 use crate::common::{App, Dir, bytes, metrics};

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use cotangent_apps_embeddings::poincare::Metrics;
+use cotangent_apps_embeddings::train::poincare::Metrics;
 
 use crate::common::{App, Dir, bytes, metrics};
 

@@ -1,6 +1,6 @@
 //! Spaces and losses of `poincare train` from the outside.
 
-use cotangent_apps_embeddings::poincare::Metrics;
+use cotangent_apps_embeddings::train::poincare::Metrics;
 
 use crate::common::{App, Dir, bytes};
 

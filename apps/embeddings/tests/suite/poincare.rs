@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use cotangent_apps_embeddings::edges::MAMMALS;
-use cotangent_apps_embeddings::poincare::Metrics;
+use cotangent_apps_embeddings::graph::edges::MAMMALS;
+use cotangent_apps_embeddings::train::poincare::Metrics;
 
 use crate::common::{App, Dir, bytes};
 use crate::pictures::{long_name, text_fits};

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::process::Command;
 
-use cotangent_apps_embeddings::edges::MAMMALS;
+use cotangent_apps_embeddings::graph::edges::MAMMALS;
 use serde_json::Value;
 
 use crate::common::{App, Dir};

@@ -6,7 +6,7 @@ use clap::Args;
 use cotangent_apps_common::command_line::RUN;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::say;
-use cotangent_apps_embeddings::format::Format;
+use cotangent_apps_embeddings::files::format::Format;
 
 use crate::inputs::EmbeddingOptions;
 

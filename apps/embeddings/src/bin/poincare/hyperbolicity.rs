@@ -8,8 +8,8 @@ use cotangent_apps_common::options;
 use cotangent_apps_common::print;
 use cotangent_apps_common::say;
 use cotangent_apps_common::threads::ThreadsOption;
-use cotangent_apps_embeddings::edges::{EdgeOptions, ReadGraph};
-use cotangent_apps_embeddings::hyperbolicity::{self, Hyperbolicity};
+use cotangent_apps_embeddings::graph::edges::{EdgeOptions, ReadGraph};
+use cotangent_apps_embeddings::graph::hyperbolicity::{self, Hyperbolicity};
 
 use crate::inputs::{Printed, read_edges};
 

@@ -8,8 +8,9 @@ use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::geometry::Models;
 use cotangent_apps_common::options;
 use cotangent_apps_common::say;
-use cotangent_apps_embeddings::edges::{self, EdgeOptions, ReadGraph};
-use cotangent_apps_embeddings::embeddings::Embeddings;
+use cotangent_apps_embeddings::files::embeddings::Embeddings;
+use cotangent_apps_embeddings::files::safetensors;
+use cotangent_apps_embeddings::graph::edges::{self, EdgeOptions, ReadGraph};
 use serde::Serialize;
 
 /// The name of the embedding that is built in.
@@ -111,7 +112,7 @@ impl EmbeddingOptions {
     pub(crate) fn read(&self) -> Result<Embeddings> {
         let path = self.path();
         if path == Path::new(NOUNS) && !path.exists() {
-            return Embeddings::nouns(self.model.clone(), self.kappa.clone());
+            return safetensors::nouns(self.model.clone(), self.kappa.clone());
         }
         if !self.keep_first {
             return Embeddings::read(path, self.model.clone(), self.kappa.clone());

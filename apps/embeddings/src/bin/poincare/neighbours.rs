@@ -4,7 +4,7 @@ use clap::Args;
 use cotangent_apps_common::error::Result;
 use cotangent_apps_common::print;
 use cotangent_apps_common::say;
-use cotangent_apps_embeddings::neighbours::Neighbour;
+use cotangent_apps_embeddings::evaluate::neighbours::Neighbour;
 
 use crate::inputs::EmbeddingOptions;
 

@@ -7,10 +7,10 @@ use cotangent_apps_common::command_line::RUN;
 use cotangent_apps_common::error::Result;
 use cotangent_apps_common::say;
 use cotangent_apps_common::threads::ThreadsOption;
-use cotangent_apps_embeddings::edges::{EdgeOptions, ReadGraph};
-use cotangent_apps_embeddings::new_nodes::NewNodes;
+use cotangent_apps_embeddings::evaluate::reconstruction::Score;
+use cotangent_apps_embeddings::graph::edges::{EdgeOptions, ReadGraph};
+use cotangent_apps_embeddings::place::new_nodes::NewNodes;
 use cotangent_apps_embeddings::place::{self, Config, Files, Metrics};
-use cotangent_apps_embeddings::reconstruction::Score;
 
 use crate::inputs::{EmbeddingOptions, read_edges};
 

@@ -7,9 +7,9 @@ use cotangent_apps_common::command_line::RUN;
 use cotangent_apps_common::disk::Projection;
 use cotangent_apps_common::error::Result;
 use cotangent_apps_common::{print, say};
-use cotangent_apps_embeddings::embeddings::Embeddings;
+use cotangent_apps_embeddings::files::embeddings::Embeddings;
+use cotangent_apps_embeddings::files::picture;
 use cotangent_apps_embeddings::graph::Neighbours;
-use cotangent_apps_embeddings::picture;
 
 use crate::inputs::DrawingOptions;
 

@@ -12,11 +12,12 @@ use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::say;
 use cotangent_apps_common::seeds::{self, SeedsOption, Summary};
 use cotangent_apps_common::threads::ThreadsOption;
-use cotangent_apps_embeddings::edges::{self, EdgeOptions, ReadGraph};
-use cotangent_apps_embeddings::initial_points::Start;
-use cotangent_apps_embeddings::objective::{Loss, Objective};
-use cotangent_apps_embeddings::poincare::{self, Config, Metrics, RunOptions};
-use cotangent_apps_embeddings::reconstruction::Score;
+use cotangent_apps_embeddings::evaluate::reconstruction::Score;
+use cotangent_apps_embeddings::graph::edges::{self, EdgeOptions, ReadGraph};
+use cotangent_apps_embeddings::train::config::{Config, default_config};
+use cotangent_apps_embeddings::train::initial_points::Start;
+use cotangent_apps_embeddings::train::objective::{Loss, Objective};
+use cotangent_apps_embeddings::train::poincare::{self, Metrics, RunOptions};
 
 use crate::inputs::{SampleOption, read_edges};
 
@@ -55,7 +56,7 @@ pub(crate) struct Train {
     #[arg(long, value_enum, default_value_t = Precision::F64, help_heading = "Model")]
     precision: Precision,
     /// Passes over the edges, burn-in included. A graph of some hundred edges needs more, or a larger --lr.
-    #[arg(long, default_value_t = poincare::default_config().epochs, help_heading = "Training")]
+    #[arg(long, default_value_t = default_config().epochs, help_heading = "Training")]
     epochs: u64,
     /// Learn the curvature of each factor, from --kappa on.
     #[arg(long, help_heading = "Model")]
@@ -73,10 +74,10 @@ pub(crate) struct Train {
     #[arg(long, allow_negative_numbers = true, help_heading = "Training")]
     margin: Option<f64>,
     /// Number of negative samples for each edge.
-    #[arg(long, default_value_t = poincare::default_config().negatives, help_heading = "Training")]
+    #[arg(long, default_value_t = default_config().negatives, help_heading = "Training")]
     negatives: usize,
     /// A node is a negative sample with a probability proportional to its degree to this power.
-    #[arg(long, default_value_t = poincare::default_config().negative_power, help_heading = "Training")]
+    #[arg(long, default_value_t = default_config().negative_power, help_heading = "Training")]
     negative_power: f64,
     /// Let all edges of a batch share this many negative samples, in place of --negatives for each.
     #[arg(long, default_value_t = 0, hide_default_value = true, help_heading = "Training")]
@@ -85,28 +86,28 @@ pub(crate) struct Train {
     #[arg(long, help_heading = "Training")]
     sample_by_weight: bool,
     /// Number of edges in a batch.
-    #[arg(long, default_value_t = poincare::default_config().batch, help_heading = "Training")]
+    #[arg(long, default_value_t = default_config().batch, help_heading = "Training")]
     batch: usize,
     /// Let threads step the points without waiting for each other: faster, but the result differs from run to
     /// run. The steps are edge by edge, whatever --batch says, or batch by batch with --shared-negatives.
     #[arg(long, help_heading = "Training")]
     lock_free: bool,
     /// Where the points start.
-    #[arg(long, value_enum, default_value_t = poincare::default_config().start, help_heading = "Training")]
+    #[arg(long, value_enum, default_value_t = default_config().start, help_heading = "Training")]
     start: Start,
     /// Learning rate of Riemannian SGD, per edge: the loss is summed over the batch.
-    #[arg(long, default_value_t = poincare::default_config().lr)]
+    #[arg(long, default_value_t = default_config().lr)]
     #[arg(allow_negative_numbers = true, help_heading = "Training")]
     lr: f64,
     /// Length of the burn-in in epochs: the first epochs, which have a lower learning rate.
-    #[arg(long, default_value_t = poincare::default_config().burn_in, help_heading = "Training")]
+    #[arg(long, default_value_t = default_config().burn_in, help_heading = "Training")]
     burn_in: u64,
     /// Factor of the learning rate during the burn-in.
-    #[arg(long, default_value_t = poincare::default_config().burn_in_factor)]
+    #[arg(long, default_value_t = default_config().burn_in_factor)]
     #[arg(allow_negative_numbers = true, help_heading = "Training")]
     burn_in_factor: f64,
     /// Factor of the learning rate in the last epoch: the rate falls to it along half a cosine.
-    #[arg(long, default_value_t = poincare::default_config().lr_floor)]
+    #[arg(long, default_value_t = default_config().lr_floor)]
     #[arg(allow_negative_numbers = true, help_heading = "Training")]
     lr_floor: f64,
     /// Number of epochs at the end in which the rate falls, with --lr-floor [default: all after the burn-in].
@@ -124,7 +125,7 @@ pub(crate) struct Train {
     #[arg(long, default_value_t = 0.0, allow_negative_numbers = true, help_heading = "Training")]
     test: f64,
     /// Seed of all random draws. Same seed, same result, for any number of threads, but for --lock-free.
-    #[arg(long, default_value_t = poincare::default_config().seed, help_heading = "Training")]
+    #[arg(long, default_value_t = default_config().seed, help_heading = "Training")]
     seed: u64,
     #[command(flatten)]
     seeds: SeedsOption,

@@ -6,7 +6,7 @@ use clap::Args;
 use cotangent_apps_common::command_line::RUN;
 use cotangent_apps_common::error::Result;
 use cotangent_apps_common::say;
-use cotangent_apps_embeddings::view;
+use cotangent_apps_embeddings::files::view;
 
 use crate::inputs::DrawingOptions;
 

@@ -6,7 +6,7 @@ use clap::Args;
 use cotangent_apps_common::command_line::RUN;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::say;
-use cotangent_apps_embeddings::wordnet;
+use cotangent_apps_embeddings::graph::wordnet;
 
 #[derive(Args)]
 pub(crate) struct Wordnet {

@@ -1,0 +1,20 @@
+//! The quality of an embedding.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`evaluation`] | quality in the course of the training |
+//! | [`reconstruction`] | mean rank and MAP of an embedding |
+//! | [`link_prediction`] | pairs that are held out in training, and found again |
+//! | [`rank_correlation`] | depth in a hierarchy and distance from the origin |
+//! | [`distortion`] | distances in an embedding and in its graph |
+//! | [`is_a`] | which pairs of a hierarchy are true, by a score |
+//! | [`neighbours`] | distances between points, and the nearest ones |
+
+pub mod distortion;
+pub mod evaluation;
+pub mod is_a;
+mod keys;
+pub mod link_prediction;
+pub mod neighbours;
+pub mod rank_correlation;
+pub mod reconstruction;

@@ -1,0 +1,98 @@
+//! Points as an array of NumPy, `[points, coordinates]`, with a text file beside it that has a name a line:
+//! `words.npy` and `words.names.txt`.
+
+use std::path::{Path, PathBuf};
+
+use cotangent::engine::files::{atomic, npy};
+use cotangent::prelude::*;
+use cotangent_apps_common::error::{AppError, Result};
+use cotangent_apps_common::geometry::Geometry;
+use cotangent_apps_common::table;
+
+use crate::files::embeddings::{Collector, Embeddings};
+use crate::graph::names::Names;
+
+/// The file of the names.
+fn names_file(path: &Path) -> PathBuf {
+    path.with_extension("names.txt")
+}
+
+/// Reads an array of `f4` or `f8` and its names.
+///
+/// # Errors
+/// If a file cannot be read or is not in its format, the array has not two axes, the numbers of names and of
+/// points differ, or a row is not a point.
+pub(crate) fn read(path: &Path, geometry: Geometry) -> Result<Embeddings> {
+    let array: Tensor<f64> = npy::read(path)?;
+    let &[count, width] = array.shape().axes() else {
+        let message =
+            format!("an array of shape {}; two axes are needed: points, coordinates", array.shape());
+        return Err(AppError::content(path, message));
+    };
+    let names_file = names_file(path);
+    let mut names = Names::default();
+    table::read_lines(&names_file, |_, name| {
+        names.push(name);
+        Ok(())
+    })?;
+    if names.len() != count || width == 0 {
+        let message = format!("{} names for an array of shape {}", names.len(), array.shape());
+        return Err(AppError::content(&names_file, message));
+    }
+    let mut points = Collector::new(geometry);
+    for (name, row) in names.iter().zip(array.rows()) {
+        points.add_numbers(name, row.iter().copied()).map_err(|message| AppError::content(path, message))?;
+    }
+    points.finish(path)
+}
+
+/// Writes an array of `f8` and its names.
+///
+/// # Errors
+/// If a file cannot be written, or a name has a line break.
+pub(crate) fn write(path: &Path, names: &Names, points: &Tensor<f64>) -> Result<()> {
+    let names_file = names_file(path);
+    if let Some(name) = names.iter().find(|name| name.contains(['\n', '\r'])) {
+        let message = format!("{name:?} has a line break and cannot be written in this format");
+        return Err(AppError::content(&names_file, message));
+    }
+    npy::write(path, points)?;
+    atomic::write(&names_file, |w| names.iter().try_for_each(|name| writeln!(w, "{name}")))
+        .map_err(AppError::io(&names_file))
+}
+
+#[cfg(test)]
+mod tests {
+    use cotangent_apps_common::geometry::Model;
+
+    use super::*;
+
+    #[test]
+    fn arrays_are_read_back_exactly() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("e.npy");
+        let names: Names = ["a b", "", " ü"].iter().collect();
+        let points = Tensor::from_fn([3, 2], |i| 0.1 * (i as f64).sin());
+        write(&path, &names, &points).unwrap();
+        let read = |model| Embeddings::read(&path, model, None);
+        let geometry = Geometry::new(Model::Euclidean, None).unwrap();
+        assert_eq!(read(Some(Model::Euclidean.into())).unwrap(), Embeddings { names, points, geometry });
+        let error = read(Some(Model::Lorentz.into())).unwrap_err().to_string();
+        assert!(error.contains("e.npy: \"a b\": not a point of lorentz"), "{error}");
+
+        let beside = dir.path().join("e.names.txt");
+        std::fs::write(&beside, "a\nb\n").unwrap();
+        let error = read(None).unwrap_err().to_string();
+        assert!(error.ends_with("e.names.txt: 2 names for an array of shape [3, 2]"), "{error}");
+        std::fs::remove_file(&beside).unwrap();
+        assert!(read(None).unwrap_err().to_string().contains("e.names.txt: No such file"));
+        npy::write(&path, &Tensor::from_fn([3], |_| 0.0_f64)).unwrap();
+        let error = read(None).unwrap_err().to_string();
+        assert!(error.contains("e.npy: an array of shape [3]; two axes are needed"), "{error}");
+        let error = write(&path, &["a\nb"].iter().collect(), &Tensor::zeros([1, 1])).unwrap_err().to_string();
+        assert!(
+            error.ends_with("\"a\\nb\" has a line break and cannot be written in this format"),
+            "{error}"
+        );
+    }
+}

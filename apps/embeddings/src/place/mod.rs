@@ -1,0 +1,515 @@
+//! Points for new nodes of an embedding, by the loss of training: Nickel & Kiela 2017, eq. 6. Only the new
+//! points move.
+//!
+//! A new node starts from the point of a sibling or a neighbour, then takes steps of Riemannian gradient
+//! descent. Each is by one of its pairs with fresh negative samples, which are known nodes, and by some known
+//! pairs of which the new node is a negative sample. The rate falls linearly to 0. New nodes are placed side
+//! by side, in rounds if some have no known neighbour. Those with edges to each other are placed once more,
+//! with all of their edges, when all have points.
+
+mod as_negative;
+pub mod new_nodes;
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use cotangent::engine::{RowProgram, Tiles};
+use cotangent::prelude::*;
+use cotangent_apps_common::error::{AppError, Result};
+use cotangent_apps_common::geometry::Geometry;
+use cotangent_apps_common::memory;
+use cotangent_apps_common::options;
+use cotangent_apps_common::precision::Precision;
+use cotangent_apps_common::{metrics, output};
+use rand::seq::{IteratorRandom, SliceRandom};
+use rayon::prelude::*;
+use serde::Serialize;
+
+use self::as_negative::{AsNegative, KnownPairs};
+use self::new_nodes::NewNodes;
+use crate::evaluate::reconstruction::{self, Sample, Score};
+use crate::files::embeddings::Embeddings;
+use crate::files::{safetensors, tsv};
+use crate::graph::Neighbours;
+use crate::train::fused::{Formulas, Pass, touch};
+use crate::train::negatives::Sampler;
+
+/// How new nodes are placed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Config {
+    /// Number of negative samples for each step.
+    pub negatives: usize,
+    /// Number of steps of each new node.
+    pub steps: usize,
+    /// Learning rate of the first step; it falls linearly to 0.
+    pub lr: f64,
+    /// Seed of all random draws.
+    pub seed: u64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config { negatives: 50, steps: 60, lr: 3.0, seed: 42 }
+    }
+}
+
+impl Config {
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// If a setting is wrong; the error names the option.
+    pub fn check(&self) -> Result<()> {
+        options::at_least_one(&[("negatives", self.negatives as u64), ("steps", self.steps as u64)])?;
+        options::positive(&[("lr", self.lr)])
+    }
+}
+
+/// Where a run reads and writes.
+#[derive(Clone, Debug)]
+pub struct Files {
+    /// The directory for all output.
+    pub out: PathBuf,
+    /// The source of the embedding, for the record.
+    pub embedding: String,
+    /// The source of the new edges, for the record.
+    pub edges: String,
+    /// How they were read, for the record.
+    pub read_as: String,
+    /// The source of the known edges, for the record.
+    pub known: Option<String>,
+}
+
+/// `metrics.json`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Metrics {
+    /// Settings and seed.
+    pub config: Config,
+    /// The source of the embedding.
+    pub embedding: String,
+    /// The source of the new edges.
+    pub edges: String,
+    /// How they were read.
+    pub read_as: String,
+    /// The source of the known edges, if they were given.
+    pub known_edges: Option<String>,
+    /// Number of nodes that the embedding has.
+    pub known: usize,
+    /// Number of nodes that were placed.
+    pub placed: usize,
+    /// Number of edges that they were placed by.
+    pub pairs: usize,
+    /// Number of new edges that were not used because they join known nodes.
+    pub ignored: usize,
+    /// Number of rounds: see [`NewNodes::rounds`].
+    pub rounds: usize,
+    /// Number of threads.
+    pub threads: usize,
+    /// Seconds of placing, without files and evaluation.
+    pub seconds: f64,
+    /// Milliseconds for each new node.
+    pub milliseconds_per_node: f64,
+    /// How well the edges from new nodes are reconstructed, ranked among all nodes; none if there are none.
+    pub from_new: Option<Score>,
+    /// The same of known nodes with an edge to a new one, over all of their edges; none if the known edges
+    /// were not given.
+    pub to_new: Option<Score>,
+}
+
+/// Places the new nodes and writes `embedding.tsv`, `embedding.safetensors` (known points unchanged, then
+/// the new ones) and `metrics.json`. It uses the current thread pool; the result does not depend on the
+/// pool's size.
+///
+/// # Errors
+/// If a setting is wrong, the embedding is in a product of spaces, a point would not be finite, or the output
+/// cannot be written.
+pub fn place(embeddings: &Embeddings, new: &NewNodes, config: &Config, files: &Files) -> Result<Metrics> {
+    config.check()?;
+    // The samples and their gradients are in `f64`.
+    let (negatives, width) = (config.negatives, embeddings.points.width());
+    let samples = memory::bytes::<u32>(&[negatives]) + 2.0 * memory::bytes::<f64>(&[negatives, width]);
+    memory::check(&[("negatives", negatives)], "the negative samples of a step", samples)?;
+    let _held = output::hold(&files.out)?;
+    match embeddings.precision() {
+        Precision::F32 => run::<f32>(embeddings, new, config, files),
+        Precision::F64 => run::<f64>(embeddings, new, config, files),
+    }
+}
+
+fn run<T: Float>(embeddings: &Embeddings, new: &NewNodes, config: &Config, files: &Files) -> Result<Metrics> {
+    let sampler = Sampler::new(&new.graph, config.seed, config.negatives, 0.0).among_first(new.known as u32);
+    let start = Instant::now();
+    let points = points::<T>(embeddings, new, config, &sampler)?;
+    let seconds = start.elapsed().as_secs_f64();
+    let (out, names, geometry) = (&files.out, &new.graph.names, embeddings.geometry);
+    tsv::write(&out.join("embedding.tsv"), names, &points)?;
+    safetensors::write(&out.join("embedding.safetensors"), names, &points, geometry)?;
+    let points = points.cast::<f64>();
+    let identity: Vec<u32> = (0..names.len() as u32).collect();
+    let score = |nodes: &[u32]| score_of(&points, geometry, &identity, &sampler.neighbours, nodes);
+    let (known, placed) = identity.split_at(new.known);
+    let has_new =
+        |&&node: &&u32| sampler.neighbours.of(node).last().is_some_and(|&v| v as usize >= new.known);
+    let above: Vec<u32> = known.iter().filter(has_new).copied().collect();
+    let metrics = Metrics {
+        config: config.clone(),
+        embedding: files.embedding.clone(),
+        edges: files.edges.clone(),
+        read_as: files.read_as.clone(),
+        known_edges: files.known.clone(),
+        known: new.known,
+        placed: new.count(),
+        pairs: new.pairs,
+        ignored: new.ignored,
+        rounds: new.rounds.len(),
+        threads: rayon::current_num_threads(),
+        seconds,
+        milliseconds_per_node: 1e3 * seconds / new.count() as f64,
+        from_new: score(placed),
+        to_new: if files.known.is_some() { score(&above) } else { None },
+    };
+    metrics::write(out, &metrics)?;
+    Ok(metrics)
+}
+
+/// How well the pairs (u, v) of some nodes u are reconstructed; `None` if there are no pairs.
+fn score_of(
+    points: &Tensor<f64>,
+    geometry: Geometry,
+    points_of: &[u32],
+    known: &Neighbours,
+    nodes: &[u32],
+) -> Option<Score> {
+    let pairs = || nodes.iter().flat_map(|&u| known.of(u).iter().map(move |&v| (u, v)));
+    let ranked = Neighbours::new(points_of.len(), pairs);
+    let score = reconstruction::rank(points, geometry, points_of, [&ranked, known], Sample::ALL);
+    (score.pairs > 0).then_some(score)
+}
+
+/// The points of all nodes: `[nodes, coordinates]`.
+fn points<T: Float>(
+    embeddings: &Embeddings,
+    new: &NewNodes,
+    config: &Config,
+    sampler: &Sampler<'_>,
+) -> Result<Tensor<T>> {
+    let known = embeddings.points.cast::<T>();
+    let (width, nodes) = (known.width(), new.graph.names.len());
+    let geometry = embeddings.geometry;
+    let message = || AppError::usage(format!("place: the embedding is in a product, {geometry}"));
+    let formulas = Formulas::new(&geometry.manifold(), width, config.lr).ok_or_else(message)?;
+    let mut table = known.data().to_vec();
+    table.resize(nodes * width, T::zero());
+    let mut has_point: Vec<bool> = (0..nodes).map(|node| node < new.known).collect();
+    let joined = new.joined();
+    let mut rng = rng::stream(config.seed, KNOWN, 0);
+    let drawn = KnownPairs::new(&formulas, sampler, &table, [new.pairs, new.known], width, &mut rng);
+    let (known, below) = (drawn.as_ref(), &new.graph.inverse_neighbours());
+    for (number, round) in new.rounds.iter().chain([&joined]).enumerate() {
+        let job = Job { formulas: &formulas, sampler, known, below, config, new, number, width };
+        let placed = job.place(round, &table, &has_point)?;
+        for (&node, point) in round.iter().zip(placed.chunks_exact(width)) {
+            table[node as usize * width..][..width].copy_from_slice(point);
+            has_point[node as usize] = true;
+        }
+    }
+    Ok(Tensor::new([nodes, width], table))
+}
+
+/// A round.
+#[derive(Clone, Copy)]
+struct Job<'a> {
+    formulas: &'a Formulas,
+    sampler: &'a Sampler<'a>,
+    /// Known pairs that new nodes are negative samples of, if the known edges were given.
+    known: Option<&'a KnownPairs>,
+    /// For each node v the nodes u of the pairs (u, v).
+    below: &'a Neighbours,
+    config: &'a Config,
+    new: &'a NewNodes,
+    /// The number of the round.
+    number: usize,
+    width: usize,
+}
+
+/// The random streams of placing, and of the known pairs.
+const PLACING: u64 = 4;
+const KNOWN: u64 = 6;
+
+/// Number of nodes whose points are tried as a start.
+const STARTS: usize = 16;
+
+/// Number of siblings among them.
+const SIBLINGS: usize = 8;
+
+/// Number of pairs by whose loss they are compared.
+const COMPARED: usize = 8;
+
+impl Job<'_> {
+    /// The new points of the nodes of a round, one after the other. Only pairs with nodes that have points
+    /// count.
+    fn place<T: Float>(&self, round: &[u32], table: &[T], has_point: &[bool]) -> Result<Vec<T>> {
+        let worker = || Worker::<T>::new(*self, table);
+        let placed: Vec<Result<Vec<T>>> = round
+            .par_iter()
+            .map_init(worker, |worker, &node| {
+                let pairs = self.new.pairs_of(node).iter().copied();
+                worker.pairs.clear();
+                worker.pairs.extend(pairs.filter(|&pair| has_point[self.new.other(node, pair) as usize]));
+                worker.place(node, has_point)
+            })
+            .collect();
+        placed.into_iter().try_fold(Vec::new(), |mut all, point| {
+            all.extend(point?);
+            Ok(all)
+        })
+    }
+}
+
+/// What one thread needs to place nodes.
+struct Worker<'a, T> {
+    job: Job<'a>,
+    table: &'a [T],
+    pass: Pass<T>,
+    program: RowProgram<T>,
+    /// The node's pairs.
+    pairs: Vec<u32>,
+    candidates: Vec<u32>,
+    /// If the known edges were given.
+    as_negative: Option<AsNegative<'a, T>>,
+    /// The node's point and the gradient for it.
+    point: Tiles,
+    gradient: Tiles,
+    row: Vec<f64>,
+}
+
+impl<'a, T: Float> Worker<'a, T> {
+    fn new(job: Job<'a>, table: &'a [T]) -> Self {
+        let as_negative = |known| AsNegative::new(known, job.formulas, job.sampler, table, job.width);
+        Worker {
+            job,
+            table,
+            pass: Pass::new(job.formulas, job.width),
+            program: job.formulas.program(),
+            pairs: Vec::new(),
+            candidates: vec![0; job.sampler.width()],
+            as_negative: job.known.map(as_negative),
+            point: Tiles::new(job.width),
+            gradient: Tiles::new(job.width),
+            row: vec![0.0; job.width],
+        }
+    }
+
+    /// Places a node by its pairs, from its point if it has one.
+    fn place(&mut self, node: u32, has_point: &[bool]) -> Result<Vec<T>> {
+        let Job { sampler, config, new, number, .. } = self.job;
+        let stream = number as u64 * new.graph.names.len() as u64 + u64::from(node);
+        let mut rng = rng::stream(config.seed, PLACING, stream);
+        self.pairs.shuffle(&mut rng);
+        let start = if has_point[node as usize] { node } else { self.start(node, has_point, &mut rng) };
+        let mut point = self.row(start).to_vec();
+        for step in 0..config.steps {
+            let turn = step % self.pairs.len();
+            if turn == 0 && step > 0 {
+                self.pairs.shuffle(&mut rng);
+            }
+            let pair = self.pairs[turn];
+            self.draw(pair, &mut rng);
+            let decay = (config.steps - step) as f64 / config.steps as f64;
+            self.loss(node, pair, &point, decay * sampler.factor::<T>(pair));
+            self.read_gradient(node, pair);
+            if let Some(as_negative) = &mut self.as_negative {
+                let gradient = as_negative.gradient(node, self.pairs.len(), &point, &mut rng);
+                self.row.iter_mut().zip(gradient).for_each(|(sum, x)| *sum += decay * x);
+            }
+            self.descend(&mut point).map_err(|()| {
+                let name = &new.graph.names[node as usize];
+                AppError::diverged(step as u64 + 1, format!("the point of {name:?} is not finite"))
+            })?;
+        }
+        Ok(point)
+    }
+
+    /// The sibling or neighbour on whose point the node has the least loss. Expects the pairs in a random
+    /// order.
+    fn start(&mut self, node: u32, has_point: &[bool], rng: &mut rng::Rng) -> u32 {
+        let first = |count: usize| self.pairs[..count.min(self.pairs.len())].to_vec();
+        let compared = first(COMPARED);
+        let mut starts = self.siblings(node, has_point, rng);
+        let neighbours = first(STARTS - starts.len());
+        starts.extend(neighbours.into_iter().map(|pair| self.job.new.other(node, pair)));
+        let mut starts: Vec<(f64, u32)> = starts.into_iter().map(|start| (0.0, start)).collect();
+        for pair in compared {
+            self.draw(pair, rng);
+            let factor = self.job.sampler.factor::<T>(pair);
+            for (loss, start) in &mut starts {
+                *loss += self.loss(node, pair, self.row(*start), factor);
+            }
+        }
+        starts.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).expect("a node has a pair").1
+    }
+
+    /// Some nodes with points that are below the same node: that of all nodes above with the fewest below it.
+    fn siblings(&self, node: u32, has_point: &[bool], rng: &mut rng::Rng) -> Vec<u32> {
+        let Job { sampler, below, .. } = self.job;
+        let placed = |&u: &u32| u != node && has_point[u as usize];
+        let above = self.pairs.iter().map(|&pair| sampler.graph.pairs[pair as usize]);
+        let families = above.filter(|&(u, _)| u == node).map(|(_, v)| below.of(v));
+        let family = families.filter(|family| family.iter().any(placed)).min_by_key(|f| f.len());
+        family.into_iter().flatten().copied().filter(placed).sample(rng, SIBLINGS)
+    }
+
+    /// A node's point.
+    fn row(&self, node: u32) -> &'a [T] {
+        &self.table[node as usize * self.job.width..][..self.job.width]
+    }
+
+    /// Draws the candidates of a pair, and reads their points.
+    fn draw(&mut self, pair: u32, rng: &mut rng::Rng) {
+        let Job { sampler, width, .. } = self.job;
+        sampler.draw(pair, rng, &mut self.candidates);
+        touch(self.table, &self.candidates, width, |x| x.to_f64().to_bits());
+        self.pass.rows.clear();
+        for &candidate in &self.candidates {
+            self.pass.rows.push(&self.table[candidate as usize * width..][..width]);
+        }
+    }
+
+    /// The loss of a pair whose candidates were read, times `factor`, with the node on this point. Leaves the
+    /// gradients behind.
+    fn loss(&mut self, node: u32, pair: u32, point: &[T], factor: f64) -> f64 {
+        let head = self.job.sampler.graph.pairs[pair as usize].0;
+        if head == node {
+            return self.pass.loss(point, factor);
+        }
+        // The node is the first candidate.
+        self.pass.rows.write(0, point);
+        self.pass.loss(self.row(head), factor)
+    }
+
+    /// Reads the gradient for the node's point that the last loss left.
+    fn read_gradient(&mut self, node: u32, pair: u32) {
+        if self.job.sampler.graph.pairs[pair as usize].0 == node {
+            self.row.copy_from_slice(&self.pass.of_head);
+        } else {
+            self.pass.gradients.read(0, &mut self.row);
+        }
+    }
+
+    /// Steps the node's point by the gradient that was read.
+    fn descend(&mut self, point: &mut [T]) -> std::result::Result<(), ()> {
+        self.point.clear();
+        self.point.push(point);
+        self.gradient.clear();
+        self.gradient.push(&self.row);
+        let stepped = self.program.run(&[&self.point, &self.gradient]).map_err(|_| ())?;
+        stepped.read(0, point);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use cotangent_apps_common::geometry::Model;
+
+    use super::*;
+    use crate::graph::Builder;
+
+    /// 60 random points of a space.
+    fn random(model: Model) -> Embeddings {
+        let geometry = Geometry::new(model, None).unwrap();
+        let (m, mut rng) = (geometry.manifold(), rng::stream(5, 9, 0));
+        let rows: Vec<f64> = (0..60).flat_map(|_| m.random_point::<f64>(3, 4.0, &mut rng).to_vec()).collect();
+        let names = (0..60).map(|node| format!("k{node}")).collect();
+        Embeddings { names, points: Tensor::new([60, m.ambient(3)], rows), geometry }
+    }
+
+    fn new(embeddings: &Embeddings, pairs: &[(String, String)]) -> NewNodes {
+        let mut builder = Builder::default();
+        pairs.iter().for_each(|(u, v)| builder.add(u, v, None));
+        NewNodes::new(embeddings, &builder.finish(), Path::new("new.tsv")).unwrap()
+    }
+
+    fn placed(embeddings: &Embeddings, new: &NewNodes, config: &Config) -> Tensor<f64> {
+        let sampler = Sampler::new(&new.graph, config.seed, config.negatives, 0.0);
+        points(embeddings, new, config, &sampler.among_first(new.known as u32)).unwrap()
+    }
+
+    const MODELS: [Model; 3] = [Model::Poincare, Model::Lorentz, Model::Euclidean];
+
+    /// The score of some nodes.
+    fn score(embeddings: &Embeddings, new: &NewNodes, points: &Tensor<f64>, nodes: &[u32]) -> Score {
+        let identity: Vec<u32> = (0..new.graph.names.len() as u32).collect();
+        score_of(points, embeddings.geometry, &identity, &new.graph.neighbours(), nodes).unwrap()
+    }
+
+    /// New nodes with one neighbour each, which is nearest then: of an edge from them and of one to them.
+    #[test]
+    fn a_new_node_is_near_its_neighbour_and_known_points_stay() {
+        for model in MODELS {
+            let embeddings = random(model);
+            let from: Vec<_> = (0..20).map(|i| (format!("from{i}"), format!("k{i}"))).collect();
+            let to: Vec<_> = (20..40).map(|i| (format!("k{i}"), format!("to{i}"))).collect();
+            let new = new(&embeddings, &[from, to].concat());
+            let points = placed(&embeddings, &new, &Config::default());
+            assert_eq!(&points.data()[..embeddings.points.data().len()], embeddings.points.data());
+            points.rows().for_each(|row| embeddings.geometry.check(row).unwrap());
+            let from = score(&embeddings, &new, &points, &(60..80).collect::<Vec<u32>>());
+            let to = score(&embeddings, &new, &points, &(20..40).collect::<Vec<u32>>());
+            assert_eq!((from.pairs, to.pairs), (20, 20));
+            assert!(from.mean_rank < 1.5 && to.mean_rank < 1.5, "{model}: {from:?} {to:?}");
+        }
+    }
+
+    /// A node between three others is placed better by steps than by its start, the point of one of them.
+    #[test]
+    fn steps_improve_on_the_start() {
+        for model in [Model::Poincare, Model::Lorentz] {
+            let embeddings = random(model);
+            let pairs: Vec<_> = (0..60)
+                .map(|i| (i, embeddings.neighbours(i, 2)))
+                .flat_map(|(i, near)| {
+                    let near = near.into_iter().map(|near| near.name);
+                    near.chain([format!("k{i}")]).map(move |name| (format!("n{i}"), name))
+                })
+                .collect();
+            let new = new(&embeddings, &pairs);
+            let nodes: Vec<u32> = (60..120).collect();
+            let rank = |lr: f64| {
+                let points = placed(&embeddings, &new, &Config { lr, ..Config::default() });
+                score(&embeddings, &new, &points, &nodes).mean_rank
+            };
+            let (start, end) = (rank(1e-9), rank(Config::default().lr));
+            assert!(end < start, "{model}: {start} {end}");
+        }
+    }
+
+    /// y is known by x alone: it is placed after x, near x. Then x is placed once more, by all its edges.
+    #[test]
+    fn a_node_without_known_neighbour_follows_its_neighbour() {
+        for model in MODELS {
+            let embeddings = random(model);
+            let pairs: Vec<_> = (0..20)
+                .flat_map(|i| [(format!("x{i}"), format!("k{i}")), (format!("y{i}"), format!("x{i}"))])
+                .collect();
+            let new = new(&embeddings, &pairs);
+            assert_eq!(new.rounds.len(), 2);
+            let points = placed(&embeddings, &new, &Config::default());
+            let score = score(&embeddings, &new, &points, &(60..100).collect::<Vec<u32>>());
+            assert!(score.mean_rank < 2.5, "{model}: {score:?}");
+        }
+    }
+
+    #[test]
+    fn a_point_that_is_not_finite_is_an_error() {
+        let embeddings = random(Model::Euclidean);
+        let new = new(&embeddings, &[("x".to_owned(), "k0".to_owned()), ("x".to_owned(), "k1".to_owned())]);
+        let config = Config { lr: f64::MAX, ..Config::default() };
+        let sampler = Sampler::new(&new.graph, 1, config.negatives, 0.0).among_first(60);
+        // Beyond the range of `f32`.
+        let error = points::<f32>(&embeddings, &new, &config, &sampler).unwrap_err().to_string();
+        assert!(error.starts_with("training stopped at step "), "{error}");
+        assert!(error.contains("the point of \"x\" is not finite; a lower --lr may help"), "{error}");
+    }
+}

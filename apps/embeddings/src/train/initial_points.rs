@@ -1,0 +1,155 @@
+//! Initial points: near the origin, as in Nickel & Kiela 2017, or near the parent's, which is our own
+//! (`results/embeddings.md` has what it brings).
+
+use clap::ValueEnum;
+use cotangent::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::graph::Graph;
+use crate::train::config::Config;
+
+/// Where the points start. Records of versions that had no choice are read as [`Origin`](Start::Origin).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Start {
+    /// Each near the origin, by itself (Nickel & Kiela 2017).
+    #[default]
+    Origin,
+    /// Each near its parent, and those without one near the origin: nodes that belong together start
+    /// together. In an edge u, v the node v is above u; of the nodes above u the parent is the one with the
+    /// fewest below it. Where there is no hierarchy, it is some neighbour.
+    Parents,
+}
+
+/// The random stream of the initial points; those of the sampling are in [`negatives`](crate::train::negatives).
+const INITIAL: u64 = 1;
+
+/// Largest absolute value of a coordinate about the origin, or the parent: Nickel & Kiela 2017.
+const RANGE: f64 = 1e-3;
+
+/// The points of a graph's nodes before training.
+pub(crate) fn initial_points<T: Float>(graph: &Graph, config: &Config) -> Param<ProductSpace, T> {
+    let manifold = config.geometry.manifold();
+    let mut rng = rng::stream(config.seed, INITIAL, 0);
+    let mut points =
+        Embedding::uniform("embedding", manifold, graph.names.len(), config.dim, RANGE, &mut rng).points;
+    if config.start == Start::Parents {
+        move_to_parents(graph, &manifold, config.dim, points.value_mut());
+    }
+    points
+}
+
+/// Carries each point's offset from the origin to its parent, parents first.
+fn move_to_parents<M: Manifold, T: Float>(graph: &Graph, manifold: &M, dim: usize, points: &mut Tensor<T>) {
+    let parents = parents(graph);
+    let origin = manifold.origin::<T>(dim);
+    let (mut moved, mut path) = (vec![false; parents.len()], Vec::new());
+    for node in 0..parents.len() {
+        // From the node up to the first one that was moved, or has no parent.
+        let mut next = Some(node);
+        while let Some(node) = next.filter(|&node| !moved[node]) {
+            moved[node] = true;
+            path.push(node);
+            next = parents[node].map(|parent| parent as usize);
+        }
+        // The topmost node of a circle of parents stays.
+        let mut above = next.filter(|next| !path.contains(next));
+        while let Some(node) = path.pop() {
+            if let Some(parent) = above {
+                let [own, parent] = [node, parent].map(|node| Row::from(points.row(node)));
+                let step = manifold.transport(&origin, &parent, &manifold.log(&origin, &own));
+                points.row_mut(node).copy_from_slice(&manifold.exp(&parent, &step));
+            }
+            above = Some(node);
+        }
+    }
+}
+
+/// The parent of each node u: among the v of its pairs (u, v), the one in the fewest pairs (w, v). Of several
+/// it is the one with the lowest number.
+fn parents(graph: &Graph) -> Vec<Option<u32>> {
+    let mut below = vec![0_u32; graph.names.len()];
+    graph.pairs.iter().for_each(|&(_, v)| below[v as usize] += 1);
+    let mut parents: Vec<Option<u32>> = vec![None; below.len()];
+    let order = |v: u32| (below[v as usize], v);
+    for &(u, v) in &graph.pairs {
+        let parent = &mut parents[u as usize];
+        if parent.is_none_or(|parent| order(v) < order(parent)) {
+            *parent = Some(v);
+        }
+    }
+    parents
+}
+
+#[cfg(test)]
+mod tests {
+    use cotangent_apps_common::geometry::{Geometry, Models};
+
+    use super::*;
+    use crate::graph::Builder;
+
+    fn graph(edges: &[(&str, &str)]) -> Graph {
+        let mut builder = Builder::default();
+        edges.iter().for_each(|(u, v)| builder.add(u, v, None));
+        builder.finish()
+    }
+
+    /// Each node is as far from its parent as it was from the origin; roots stay.
+    #[test]
+    fn every_node_starts_beside_its_parent() {
+        // A closure: leaf, inner, middle, root; and "other" below the root. The edges come in no order.
+        let graph = graph(&[
+            ("leaf", "root"),
+            ("leaf", "middle"),
+            ("other", "root"),
+            ("leaf", "inner"),
+            ("middle", "root"),
+            ("inner", "root"),
+            ("inner", "middle"),
+        ]);
+        let number = |name: &str| graph.names.iter().position(|other| other == name).unwrap();
+        fn check<M: Manifold, T: Float>(m: &M, graph: &Graph, pairs: &[[usize; 2]], root: usize) {
+            let (mut rng, dim) = (rng::stream(1, 2, 3), 3);
+            let before = Embedding::<M, T>::uniform("x", *m, 5, dim, 0.3, &mut rng).points.value().clone();
+            let mut after = before.clone();
+            move_to_parents(graph, m, dim, &mut after);
+            assert_eq!(after.row(root), before.row(root));
+            let row = |x: &Tensor<T>, i: usize| Row::from(x.row(i));
+            for &[node, parent] in pairs {
+                let want = m.dist(&m.origin(dim), &row(&before, node)).to_f64();
+                let got = m.dist(&row(&after, parent), &row(&after, node)).to_f64();
+                assert!((got - want).abs() < 1e3 * T::EPSILON, "{node}: {got} {want}");
+            }
+        }
+        let pairs = [("leaf", "inner"), ("inner", "middle"), ("middle", "root"), ("other", "root")];
+        let pairs = pairs.map(|(node, parent)| [number(node), number(parent)]);
+        check::<_, f64>(&PoincareBall::new(-1.5), &graph, &pairs, number("root"));
+        check::<_, f32>(&PoincareBall::new(-1.0), &graph, &pairs, number("root"));
+        check::<_, f64>(&Lorentz::new(-1.0), &graph, &pairs, number("root"));
+        check::<_, f64>(&HalfSpace::new(-1.0), &graph, &pairs, number("root"));
+        check::<_, f64>(&Euclidean, &graph, &pairs, number("root"));
+        let models = "poincare:2,sphere:1".parse::<Models>().unwrap();
+        let product = Geometry::new(models, None).unwrap().manifold();
+        check::<_, f64>(&product, &graph, &pairs, number("root"));
+    }
+
+    /// Edges in both directions, and a circle: one node stays, the others are beside their parents.
+    #[test]
+    fn circles_of_parents_end() {
+        for edges in [&[("a", "b"), ("b", "a"), ("c", "a")][..], &[("a", "b"), ("b", "c"), ("c", "a")]] {
+            let graph = graph(edges);
+            let before = Tensor::from_fn([3, 2], |i| 0.01 * (1 + i) as f64);
+            let mut after = before.clone();
+            move_to_parents(&graph, &Euclidean, 2, &mut after);
+            let moved: Vec<usize> = (0..3).filter(|&i| after.row(i) != before.row(i)).collect();
+            assert_eq!(moved.len(), 2, "{after}");
+            for node in moved {
+                let parent = parents(&graph)[node].unwrap() as usize;
+                for c in 0..2 {
+                    let offset = after.row(node)[c] - after.row(parent)[c];
+                    assert!((offset - before.row(node)[c]).abs() < 1e-15, "{node}: {after}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! The losses of a batch of pairs, on a tape.
+
+use cotangent::layers::loss;
+use cotangent::prelude::*;
+
+use crate::train::config::Config;
+use crate::train::negatives::Sampler;
+use crate::train::objective::{Loss, margin_loss};
+use crate::train::parameters::Parameters;
+use crate::train::shared_negatives;
+
+/// What the losses depend on.
+pub(crate) struct Losses<'a, 't, T: Float> {
+    pub(crate) config: &'a Config,
+    pub(crate) sampler: &'a Sampler<'a>,
+    pub(crate) parameters: &'a Parameters<T>,
+    pub(crate) tape: &'t Tape<T>,
+}
+
+impl<'t, T: Float> Losses<'_, 't, T> {
+    /// The loss of each pair of the batch with this number, `[batch]`.
+    pub(crate) fn losses(&self, step: u64, pairs: &[u32], candidates: &[u32]) -> Var<'t, T> {
+        let losses = match (self.config.objective.loss, self.config.shared_negatives) {
+            (Loss::Ranking, 0) => self.ranking_losses(pairs, candidates),
+            (Loss::Ranking, count) => self.shared_losses(pairs, &self.sampler.shared(step, count)),
+            _ => self.margin_losses(pairs, candidates),
+        };
+        let factors: Vec<T> = pairs.iter().map(|&pair| T::nearest(self.sampler.factor::<T>(pair))).collect();
+        if factors.iter().all(|&factor| factor == T::one()) {
+            return losses;
+        }
+        losses * self.tape.constant(&Tensor::new([pairs.len()], factors))
+    }
+
+    /// The points of some nodes, on the tape.
+    fn rows(&self, nodes: &[u32]) -> Var<'t, T> {
+        *self.parameters.points.on(self.tape).rows(nodes).coordinates()
+    }
+
+    /// The ranking loss of each pair.
+    fn ranking_losses(&self, pairs: &[u32], candidates: &[u32]) -> Var<'t, T> {
+        let graph = self.sampler.graph;
+        let heads: Vec<u32> = pairs.iter().map(|&p| graph.pairs[p as usize].0).collect();
+        let (width, batch) = (self.parameters.points.value().width(), pairs.len());
+        let u = self.rows(&heads).reshape([batch, 1, width]);
+        let v = self.rows(candidates).reshape([batch, self.sampler.width(), width]);
+        loss::ranking(self.parameters.distances(self.tape, [u, v], self.config.batch))
+    }
+
+    /// The ranking loss of each pair, with negatives that all pairs share; those that are neighbours of the
+    /// pair's first node, or that node, do not count.
+    fn shared_losses(&self, pairs: &[u32], negatives: &[u32]) -> Var<'t, T> {
+        let (graph, tape, batch) = (self.sampler.graph, self.tape, pairs.len());
+        let ends = |end: fn(&(u32, u32)) -> u32| -> Vec<u32> {
+            pairs.iter().map(|&p| end(&graph.pairs[p as usize])).collect()
+        };
+        let (heads, seconds) = (ends(|pair| pair.0), ends(|pair| pair.1));
+        let [u, v, w] = [&heads[..], &seconds, negatives].map(|nodes| self.rows(nodes));
+        let space = self.config.geometry.single().expect("the configuration was checked");
+        let to_negatives = shared_negatives::distances(space, [u, w]).expect("the configuration was checked");
+        let mask = shared_negatives::mask(&self.sampler.neighbours, &heads, negatives);
+        let mask = tape.constant(&Tensor::new([batch, negatives.len()], mask));
+        let positive = self.parameters.points.manifold().dist(&u, &v).reshape([batch, 1]);
+        loss::ranking(Var::concat(&[positive, to_negatives.masked_fill(mask, f64::INFINITY)], 1))
+    }
+
+    /// The max-margin loss of each pair by the energies of cones.
+    fn margin_losses(&self, pairs: &[u32], candidates: &[u32]) -> Var<'t, T> {
+        let objective = self.config.objective;
+        let (mut ancestors, mut descendants) = (Vec::new(), Vec::new());
+        for (&pair, candidates) in pairs.iter().zip(candidates.chunks(self.sampler.width())) {
+            let (u, v) = self.sampler.graph.pairs[pair as usize];
+            for (position, &w) in candidates.iter().enumerate() {
+                let (below, above) = if self.sampler.replaces_first(position) { (w, v) } else { (u, w) };
+                descendants.push(below);
+                ancestors.push(above);
+            }
+        }
+        let space = self.config.geometry.single().expect("the configuration was checked");
+        let energies = objective.energy(space, &self.rows(&ancestors), &self.rows(&descendants));
+        let energies = energies.expect("a loss by energies").reshape([pairs.len(), self.sampler.width()]);
+        margin_loss(energies, objective.margin)
+    }
+}

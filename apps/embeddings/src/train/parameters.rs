@@ -1,0 +1,78 @@
+//! The points of an embedding while they are trained, and the scales of distances if curvatures are learned.
+
+use cotangent::engine::formulas::Hypot;
+use cotangent::prelude::*;
+use cotangent_apps_common::geometry::{Geometry, Model};
+
+use crate::train::config::Config;
+
+/// What is learned.
+#[derive(Debug, Module)]
+pub(crate) struct Parameters<T: Float> {
+    /// The points, one for each node.
+    pub(crate) points: Param<ProductSpace, T>,
+    /// If curvatures are learned, a number for each factor: [`unit`] times it is the logarithm of the scale
+    /// of the factor's distances.
+    scales: Option<Param<Euclidean, T>>,
+}
+
+/// A step of the optimiser changes the logarithm of a scale by this times the rate, for the mean gradient of
+/// a batch: slowly beside the points, which have to follow.
+const PACE: f64 = 0.01;
+
+impl<T: Float> Parameters<T> {
+    pub(crate) fn new(points: Param<ProductSpace, T>, config: &Config) -> Self {
+        let factors = config.geometry.factors().len();
+        let scales = config.learn_kappa.then(|| Param::new("scales", Euclidean, Tensor::zeros([factors])));
+        Parameters { points, scales }
+    }
+
+    /// The points that were learned, and their geometry: distances times a scale s are those of a space of
+    /// curvature κ/s².
+    pub(crate) fn learned_points(&self, config: &Config) -> (Tensor<T>, Geometry) {
+        let mut points = self.points.value().clone();
+        let rows = points.rows().len();
+        let Some(scales) = &self.scales else { return (points, config.geometry) };
+        let scales: Vec<f64> =
+            scales.value().data().iter().map(|x| (x.to_f64() * unit(config.batch)).exp()).collect();
+        let manifold = config.geometry.manifold();
+        for i in 0..rows {
+            let row = points.row_mut(i);
+            let factors = manifold.factors_of_width(row.len()).zip(config.geometry.factors());
+            for (((_, coordinates), factor), scale) in factors.zip(&scales) {
+                // Coordinates of the half-space do not depend on its curvature.
+                if factor.model != Model::HalfSpace {
+                    row[coordinates].iter_mut().for_each(|x| *x = *x * T::nearest(*scale));
+                }
+            }
+        }
+        let kappas = config.geometry.factors().iter().zip(&scales).map(|(factor, s)| factor.kappa / (s * s));
+        let geometry = Geometry::new(config.geometry.models(), Some(kappas.collect()));
+        (points, geometry.expect("a scale does not change the sign of a curvature"))
+    }
+
+    /// Distances of points of the same shape, or whose shapes broadcast. Where curvatures are learned, the
+    /// distance in each factor has a scale of its own (Gu, Sala, Gunel, Ré 2019, section 3).
+    pub(crate) fn distances<'t>(
+        &self,
+        tape: &'t Tape<T>,
+        [x, y]: [Var<'t, T>; 2],
+        batch: usize,
+    ) -> Var<'t, T> {
+        let manifold = self.points.manifold();
+        let Some(scales) = &self.scales else { return manifold.dist(&x, &y) };
+        let scales = (*scales.on(tape).coordinates() * unit(batch)).exp();
+        let factors = manifold.factors_of_width(x.shape().width()).enumerate();
+        let distances = factors.map(|(i, (space, coordinates))| {
+            let [x, y] = [x, y].map(|x| x.columns(coordinates.clone()));
+            space.dist(&x, &y) * scales.slice(0, i..i + 1).reshape([])
+        });
+        distances.reduce(|a, b| tape.map(Hypot, [a, b])).expect("there is a factor")
+    }
+}
+
+/// The unit of a scale's parameter: with it, a step of the rate r changes the scale's logarithm by
+/// [`PACE`] r times the mean gradient of the batch.
+fn unit(batch: usize) -> f64 {
+    (PACE / batch as f64).sqrt()
+}

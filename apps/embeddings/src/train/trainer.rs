@@ -1,0 +1,408 @@
+//! Passes over the pairs of a graph: on a tape, or without one where the loss allows it.
+
+use cotangent::optim::OptimError;
+use cotangent::optim::train::Checkpoints;
+use cotangent::prelude::*;
+use cotangent_apps_common::error::{AppError, Result};
+
+use crate::graph::{Graph, Neighbours};
+use crate::train::config::Config;
+use crate::train::fused::{Batches, Formulas};
+use crate::train::lock_free::{self, Batching, Shared};
+use crate::train::losses::Losses;
+use crate::train::negatives::Sampler;
+use crate::train::objective::Loss;
+use crate::train::parameters::Parameters;
+use crate::train::shared_step::{SharedFormulas, SharedStep};
+
+/// Number of pairs whose negatives are drawn together: enough to be worth several threads.
+const DRAWN_TOGETHER: usize = 4096;
+
+/// Number of pairs in a batch of a graph of so many pairs.
+pub(crate) fn batch(config: &Config, pairs: usize) -> usize {
+    config.batch.min(pairs.max(1))
+}
+
+/// Number of pairs whose negatives are drawn together: whole batches.
+pub(crate) fn drawn_together(batch: usize) -> usize {
+    (DRAWN_TOGETHER / batch).max(1) * batch
+}
+
+/// How the steps of an epoch are computed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Form {
+    /// On a tape, batch by batch.
+    Tape,
+    /// Without a tape, batch by batch.
+    Fused,
+    /// Without a tape, pair by pair, without waiting for other threads.
+    LockFree,
+}
+
+impl Form {
+    /// The ranking loss of a space form needs no tape on the processor, unless the curvature is learned.
+    fn new(config: &Config, device: &Device) -> Result<Self> {
+        let ranking = config.objective.loss == Loss::Ranking && !config.learn_kappa;
+        let width = config.geometry.manifold().ambient(config.dim);
+        let possible = ranking && device.is_cpu() && AllFormulas::new(config, width, config.lr).is_some();
+        match (possible, config.lock_free) {
+            (true, false) => Ok(Form::Fused),
+            (true, true) => Ok(Form::LockFree),
+            (false, false) => Ok(Form::Tape),
+            (false, true) => Err(AppError::usage(
+                "--lock-free: only on the processor (--device cpu), for the ranking loss in a space that \
+                 is no product, without --learn-kappa",
+            )),
+        }
+    }
+}
+
+/// The formulas of training without a tape.
+enum AllFormulas {
+    Own(Formulas),
+    Shared(SharedFormulas),
+}
+
+impl AllFormulas {
+    /// For this configuration and rate, if there are such formulas.
+    fn new(config: &Config, width: usize, rate: f64) -> Option<Self> {
+        let formulas = Formulas::new(&config.geometry.manifold(), width, rate)?;
+        if config.shared_negatives == 0 {
+            return Some(AllFormulas::Own(formulas));
+        }
+        SharedFormulas::new(config.geometry.single()?, formulas).map(AllFormulas::Shared)
+    }
+}
+
+/// Trains an embedding, epoch by epoch.
+pub(crate) struct Trainer<'a, T: Float> {
+    form: Form,
+    config: &'a Config,
+    sampler: Sampler<'a>,
+    parameters: Parameters<T>,
+    sgd: RiemannianSgd<T>,
+    tape: Tape<T>,
+}
+
+impl<'a, T: Shared> Trainer<'a, T> {
+    pub(crate) fn new(
+        graph: &'a Graph,
+        config: &'a Config,
+        parameters: Parameters<T>,
+        sgd: RiemannianSgd<T>,
+        device: &Device,
+    ) -> Result<Self> {
+        let own = if config.shared_negatives > 0 { 0 } else { config.negatives };
+        let mut sampler = Sampler::new(graph, config.seed, own, config.negative_power);
+        if config.sample_by_weight {
+            sampler = sampler.by_weight()?;
+        }
+        if config.objective.loss != Loss::Ranking {
+            sampler = sampler.for_both_ends();
+        }
+        let tape = Tape::with_device(device.clone());
+        Ok(Trainer { form: Form::new(config, device)?, config, sampler, parameters, sgd, tape })
+    }
+
+    pub(crate) fn parameters(&self) -> &Parameters<T> {
+        &self.parameters
+    }
+
+    pub(crate) fn sgd(&self) -> &RiemannianSgd<T> {
+        &self.sgd
+    }
+
+    pub(crate) fn neighbours(&self) -> &Neighbours {
+        &self.sampler.neighbours
+    }
+
+    pub(crate) fn set_rate(&mut self, rate: f64) -> std::result::Result<(), OptimError> {
+        self.sgd.set_rate(rate)
+    }
+
+    /// Makes one pass over the pairs. Returns the mean loss per pair.
+    pub(crate) fn epoch(&mut self, epoch: u64, checkpoints: &mut Checkpoints) -> Result<f64> {
+        let order = self.sampler.order(epoch);
+        let manifold = *self.parameters.points.manifold();
+        let shape = self.parameters.points.value().shape();
+        let (nodes, width) = (shape.rows().len(), shape.width());
+        let formulas = AllFormulas::new(self.config, width, self.sgd.rate());
+        let (batch, negatives) = (batch(self.config, order.len()), self.config.shared_negatives);
+        let total = match (self.form, formulas) {
+            (Form::LockFree, Some(formulas)) => {
+                let (table, sampler) = (self.parameters.points.points_mut().data_mut(), &self.sampler);
+                let loss = match formulas {
+                    AllFormulas::Own(formulas) => {
+                        lock_free::epoch(&manifold, &formulas, sampler, epoch, &order, table, width)
+                    }
+                    AllFormulas::Shared(formulas) => {
+                        let batches = Batching { order: &order, batch, negatives };
+                        lock_free::shared_epoch(&manifold, &formulas, sampler, epoch, batches, table, width)
+                    }
+                };
+                let loss = loss.map_err(|node| self.diverged(node));
+                checkpoints.checked(epoch + 1, "loss", loss)?
+            }
+            (Form::Fused, Some(AllFormulas::Own(formulas))) => {
+                let mut fused = Batches::new(formulas, nodes, width);
+                self.batches(epoch, &order, checkpoints, |trainer, _, pairs, candidates| {
+                    let points = trainer.parameters.points.points_mut().data_mut();
+                    let loss = fused.step(&trainer.sampler, pairs, candidates, points);
+                    loss.map_err(|node| trainer.diverged(node))
+                })?
+            }
+            (Form::Fused, Some(AllFormulas::Shared(formulas))) => {
+                let mut fused = SharedStep::new(&formulas, width);
+                self.batches(epoch, &order, checkpoints, |trainer, step, pairs, _| {
+                    let negatives = trainer.sampler.shared(step, negatives);
+                    let points = trainer.parameters.points.points_mut().data_mut();
+                    let loss = fused.step_in(&trainer.sampler, pairs, &negatives, points);
+                    loss.map_err(|node| trainer.diverged(node))
+                })?
+            }
+            _ => self.batches(epoch, &order, checkpoints, Trainer::step_on_tape)?,
+        };
+        Ok(total / order.len() as f64)
+    }
+
+    /// Takes a `step` for each batch of pairs with their candidates. Returns the loss, summed over the pairs.
+    fn batches(
+        &mut self,
+        epoch: u64,
+        order: &[u32],
+        checkpoints: &mut Checkpoints,
+        mut step: impl FnMut(&mut Self, u64, &[u32], &[u32]) -> std::result::Result<f64, OptimError>,
+    ) -> Result<f64> {
+        let batch = batch(self.config, order.len());
+        let (mut candidates, mut total) = (Vec::new(), 0.0);
+        let mut steps = epoch * order.len().div_ceil(batch) as u64;
+        let together = drawn_together(batch);
+        for (block, pairs) in order.chunks(together).enumerate() {
+            self.sampler.candidates(epoch, batch, block * (together / batch), pairs, &mut candidates);
+            let candidates = candidates.chunks(batch * self.sampler.width());
+            for (pairs, candidates) in pairs.chunks(batch).zip(candidates) {
+                steps += 1;
+                total += checkpoints.checked(steps, "loss", step(self, steps, pairs, candidates))?;
+            }
+        }
+        Ok(total)
+    }
+
+    /// A step on the tape. Returns the loss, summed over the pairs.
+    fn step_on_tape(
+        &mut self,
+        step: u64,
+        pairs: &[u32],
+        candidates: &[u32],
+    ) -> std::result::Result<f64, OptimError> {
+        let Trainer { config, sampler, parameters, sgd, tape, .. } = self;
+        tape.reset();
+        let losses = Losses { config, sampler, parameters, tape }.losses(step, pairs, candidates);
+        let batch_loss = losses.sum();
+        let loss = batch_loss.item();
+        let gradients = tape.backward(batch_loss);
+        let stepped = sgd.step(parameters, &gradients);
+        // If the loss is not finite, that is why the step was refused, so the loss is reported.
+        if loss.is_finite() { stepped.map(|_| loss) } else { Ok(loss) }
+    }
+
+    /// The step of this node was not finite.
+    fn diverged(&self, node: u32) -> OptimError {
+        OptimError::NotFinite { param: self.parameters.points.name().to_owned(), row: node as usize }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::Builder;
+    use crate::train::config::default_config;
+    use crate::train::objective::Objective;
+    use cotangent_apps_common::geometry::{Geometry, Model, Models};
+
+    /// A tree of 40 nodes with all ancestors, with weights.
+    fn tree() -> Graph {
+        let mut builder = Builder::default();
+        for i in 2..41_u32 {
+            let ancestors = std::iter::successors(Some(i / 2), |a| Some(a / 2)).take_while(|&a| a > 0);
+            ancestors.for_each(|a| builder.add(&i.to_string(), &a.to_string(), Some(f64::from(1 + i % 3))));
+        }
+        builder.finish()
+    }
+
+    /// A configuration for the tree.
+    fn config(model: Model) -> Config {
+        let geometry = Geometry::new(model, None).unwrap();
+        Config {
+            geometry,
+            dim: 3,
+            seed: 3,
+            negatives: 6,
+            negative_power: 0.75,
+            batch: 7,
+            lr: 0.2,
+            ..default_config()
+        }
+    }
+
+    /// Points and losses after some epochs, from points near the origin.
+    fn trained(config: &Config, graph: &Graph, form: Form, epochs: u64) -> (Tensor<f64>, Vec<f64>) {
+        let directory = tempfile::tempdir().unwrap();
+        let (m, nodes) = (config.geometry.manifold(), graph.names.len());
+        let points = Embedding::uniform("points", m, nodes, 3, 0.3, &mut rng::stream(3, 1, 0)).points;
+        let (parameters, sgd) = (Parameters::new(points, config), RiemannianSgd::new(config.lr).unwrap());
+        let mut trainer = Trainer::new(graph, config, parameters, sgd, &Device::default()).unwrap();
+        trainer.form = form;
+        let mut checkpoints = Checkpoints::new(directory.path(), "epoch", 0, |_| Ok(())).unwrap();
+        let losses = (0..epochs).map(|epoch| trainer.epoch(epoch, &mut checkpoints).unwrap()).collect();
+        (trainer.parameters.learned_points(config).0, losses)
+    }
+
+    /// The largest difference of coordinates.
+    fn difference(x: &Tensor<f64>, y: &Tensor<f64>) -> f64 {
+        x.data().iter().zip(y.data()).fold(0.0, |largest, (x, y)| largest.max((x - y).abs()))
+    }
+
+    #[test]
+    fn the_fused_trainer_takes_the_steps_of_the_tape() {
+        let graph = tree();
+        for model in [Model::Poincare, Model::Lorentz, Model::HalfSpace, Model::Sphere, Model::Euclidean] {
+            let (points, losses) = trained(&config(model), &graph, Form::Tape, 3);
+            let (fused, fused_losses) = trained(&config(model), &graph, Form::Fused, 3);
+            let difference = difference(&points, &fused);
+            assert!(difference < 1e-10, "{model}: {difference}");
+            for (loss, fused) in losses.iter().zip(&fused_losses) {
+                assert!((loss - fused).abs() < 1e-12 * loss, "{loss} {fused}");
+            }
+            assert!(losses[2] < losses[0]);
+        }
+    }
+
+    /// On two threads, with other negatives than in batches.
+    #[test]
+    fn lock_free_steps_lower_the_loss_as_much() {
+        let (graph, config) = (tree(), config(Model::Poincare));
+        let (_, batches) = trained(&config, &graph, Form::Fused, 3);
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+        for _ in 0..5 {
+            let (points, losses) = pool.install(|| trained(&config, &graph, Form::LockFree, 3));
+            points.rows().for_each(|row| config.geometry.check(row).unwrap());
+            assert!((losses[2] / batches[2] - 1.0).abs() < 0.1, "{losses:?} {batches:?}");
+        }
+    }
+
+    #[test]
+    fn a_product_is_trained_on_the_tape() {
+        let graph = tree();
+        let models: Models = "poincare:2,sphere:1".parse().unwrap();
+        let product = Config { geometry: Geometry::new(models, None).unwrap(), ..config(Model::Poincare) };
+        let (points, losses) = trained(&product, &graph, Form::Tape, 3);
+        points.rows().for_each(|row| product.geometry.check(row).unwrap());
+        assert!(losses[2] < losses[0], "{losses:?}");
+        assert!(Form::new(&Config { lock_free: true, ..product }, &Device::default()).is_err());
+    }
+
+    #[test]
+    fn learned_scales_are_curvatures() {
+        let graph = tree();
+        let product: Models = "poincare:2,sphere:1".parse().unwrap();
+        for models in [Model::Poincare.into(), Model::HalfSpace.into(), product] {
+            let geometry = Geometry::new(models, None).unwrap();
+            let learned = Config { geometry, learn_kappa: true, ..config(Model::Poincare) };
+            let directory = tempfile::tempdir().unwrap();
+            let m = geometry.manifold();
+            let points =
+                Embedding::uniform("points", m, graph.names.len(), 3, 0.3, &mut rng::stream(3, 1, 0));
+            let parameters = Parameters::<f64>::new(points.points, &learned);
+            let sgd = RiemannianSgd::new(0.2).unwrap();
+            let mut trainer = Trainer::new(&graph, &learned, parameters, sgd, &Device::default()).unwrap();
+            let mut checkpoints = Checkpoints::new(directory.path(), "epoch", 0, |_| Ok(())).unwrap();
+            (0..30).for_each(|epoch| _ = trainer.epoch(epoch, &mut checkpoints).unwrap());
+            let (points, found) = trainer.parameters.learned_points(&learned);
+            for (factor, before) in found.factors().iter().zip(geometry.factors()) {
+                assert!((factor.kappa / before.kappa - 1.0).abs() > 0.01, "{factor:?}");
+            }
+            // The distances in the space of the learned curvature are those that were trained.
+            let row = |i: usize| Row::from(points.row(i));
+            let tape = Tape::new();
+            let [x, y] = [0, 7].map(|i| *trainer.parameters.points.on(&tape).rows(&[i]).coordinates());
+            let trained = trainer.parameters.distances(&tape, [x, y], learned.batch).item();
+            let distance = found.manifold().dist(&row(0), &row(7));
+            assert!((distance / trained - 1.0).abs() < 1e-12, "{found}: {distance} {trained}");
+        }
+    }
+
+    #[test]
+    fn shared_negatives_take_the_steps_of_the_tape() {
+        let graph = tree();
+        let curved = Geometry::new(Model::Poincare, Some(vec![-2.5])).unwrap();
+        let models = [Model::Poincare, Model::Lorentz, Model::HalfSpace, Model::Euclidean];
+        let geometries = models.map(|model| config(model).geometry).into_iter().chain([curved]);
+        for geometry in geometries {
+            // More negatives than nodes: some are drawn twice, some are heads and second nodes too.
+            for count in [1, 5, 60] {
+                let shared = Config { geometry, shared_negatives: count, ..config(Model::Poincare) };
+                let (points, losses) = trained(&shared, &graph, Form::Tape, 3);
+                let (fused, fused_losses) = trained(&shared, &graph, Form::Fused, 3);
+                let difference = difference(&points, &fused);
+                assert!(difference < 1e-10, "{geometry}, {count}: {difference}");
+                for (loss, fused) in losses.iter().zip(&fused_losses) {
+                    assert!((loss - fused).abs() < 1e-12 * (1.0 + loss), "{count}: {loss} {fused}");
+                }
+                // One thread takes the batches in their order.
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+                let (alone, _) = pool.install(|| trained(&shared, &graph, Form::LockFree, 3));
+                assert_eq!(alone.data(), fused.data());
+            }
+        }
+    }
+
+    #[test]
+    fn shared_negatives_reconstruct_as_well_as_own_ones() {
+        let graph = tree();
+        for model in [Model::Poincare, Model::Lorentz, Model::HalfSpace, Model::Euclidean] {
+            let own = config(model);
+            let shared = Config { shared_negatives: 12, ..own.clone() };
+            let [by_own, by_shared] = [&own, &shared].map(|config| {
+                let (points, losses) = trained(config, &graph, Form::Tape, 60);
+                let nodes: Vec<u32> = (0..graph.names.len() as u32).collect();
+                let neighbours = graph.neighbours();
+                let score =
+                    crate::evaluate::reconstruction::evaluate(&points, config.geometry, &nodes, &neighbours);
+                assert!(losses[59] < losses[0], "{model}: {losses:?}");
+                score.map
+            });
+            assert!(by_shared > by_own - 0.1, "{model}: {by_shared} {by_own}");
+        }
+    }
+
+    #[test]
+    fn cones_come_to_hold_what_is_below() {
+        let graph = tree();
+        for (loss, model, lr) in [
+            (Loss::Cones, Model::Poincare, 0.005),
+            (Loss::Cones, Model::Lorentz, 0.005),
+            (Loss::Umbral, Model::HalfSpace, 0.05),
+            (Loss::Penumbral, Model::HalfSpace, 0.01),
+        ] {
+            let objective = Objective::new(loss, None, None);
+            let config = Config { objective, negative_power: 0.0, lr, ..config(model) };
+            let (points, losses) = trained(&config, &graph, Form::Tape, 200);
+            points.rows().for_each(|row| config.geometry.check(row).unwrap());
+            let energy = |u: u32, v: u32| {
+                let [x, y] = [v, u].map(|node| Row::from(points.row(node as usize)));
+                objective.energy(config.geometry.single().unwrap(), &x, &y).unwrap()
+            };
+            let mean = |pairs: Vec<(u32, u32)>| {
+                pairs.iter().map(|&(u, v)| energy(u, v)).sum::<f64>() / pairs.len() as f64
+            };
+            let neighbours = graph.neighbours();
+            let nodes = 0..graph.names.len() as u32;
+            let others = nodes.clone().flat_map(|u| nodes.clone().map(move |v| (u, v)));
+            let others = others.filter(|&(u, v)| u != v && !neighbours.contains(u, v)).collect();
+            let (inside, outside) = (mean(graph.pairs.clone()), mean(others));
+            assert!(inside < 0.3 * outside, "{loss:?} {model}: {inside} {outside}");
+            assert!(losses[199] < losses[0]);
+        }
+    }
+}
