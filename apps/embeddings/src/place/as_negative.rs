@@ -6,8 +6,8 @@ use cotangent::layers::loss;
 use cotangent::prelude::*;
 use rand::RngExt;
 
-use crate::train::fused::Formulas;
 use crate::train::negatives::Sampler;
+use crate::train::step::Formulas;
 
 /// Some known pairs (u, v). A further negative sample x adds `ln(1 + e^{−d(u,x)}/S)` to the loss of such a
 /// pair, where S is the sum of `e^{−d}` over v and the negative samples that the pair has already.
@@ -40,8 +40,8 @@ impl KnownPairs {
             return None;
         }
         let row = |node: u32| &table[node as usize * width..][..width];
-        let mut distances = OneToMany::<T>::new(formulas.distance());
-        let (mut rows, mut candidates) = (Tiles::new(width), vec![0; sampler.width()]);
+        let mut distances = OneToMany::<T>::new(formulas.distance.clone());
+        let (mut rows, mut candidates) = (Tiles::new(width), vec![0; sampler.candidates()]);
         let mut slopes = vec![0.0; candidates.len()];
         let mut draw = || {
             let pair = (first + rng.random_range(0..pairs)) as u32;
@@ -54,7 +54,7 @@ impl KnownPairs {
             (u, loss::ranking_with_gradient(distances, &mut slopes) - distances[0])
         };
         let heads = (0..PAIRS.min(pairs)).map(|_| draw()).collect();
-        Some(KnownPairs { heads, draws: (pairs * (sampler.width() - 1)) as f64 / known as f64 })
+        Some(KnownPairs { heads, draws: (pairs * (sampler.candidates() - 1)) as f64 / known as f64 })
     }
 }
 
@@ -86,7 +86,7 @@ impl<'a, T: Float> AsNegative<'a, T> {
             known,
             sampler,
             table,
-            distances: OneToMany::new(formulas.distance()),
+            distances: OneToMany::new(formulas.distance.clone()),
             rows: Tiles::new(width),
             of_rows: Tiles::new(width),
             sums: Vec::new(),
@@ -95,10 +95,9 @@ impl<'a, T: Float> AsNegative<'a, T> {
         }
     }
 
-    /// The gradient for a node at `point` as a negative sample, for a step by one of its own `pairs` pairs.
-    /// Over as many steps, the node is a negative sample as often as in an epoch of training.
-    pub(crate) fn gradient(&mut self, node: u32, pairs: usize, point: &[T], rng: &mut rng::Rng) -> &[f64] {
-        let (width, heads) = (point.len(), &self.known.heads);
+    /// Draws known pairs for a step of a node.
+    pub(crate) fn draw(&mut self, node: u32, rng: &mut rng::Rng) {
+        let (width, heads) = (self.gradient.len(), &self.known.heads);
         self.rows.clear();
         self.sums.clear();
         for _ in 0..IN_STEP {
@@ -108,6 +107,12 @@ impl<'a, T: Float> AsNegative<'a, T> {
                 self.sums.push(sum);
             }
         }
+    }
+
+    /// The gradient for a node at `point` as a negative sample of the pairs that were drawn, for a step by one
+    /// of its own `pairs` pairs. Over as many steps, the node is a negative sample as often as in an epoch of
+    /// training.
+    pub(crate) fn gradient(&mut self, pairs: usize, point: &[T]) -> &[f64] {
         let distances = self.distances.numbers(point, &self.rows);
         let share = self.known.draws / (IN_STEP * pairs) as f64;
         self.weights.clear();
@@ -125,6 +130,7 @@ mod tests {
 
     use super::*;
     use crate::graph::Builder;
+    use crate::train::negatives::Negatives;
 
     /// Three known nodes with the pairs (a, b) and (b, c), and a new node x below c: with one negative
     /// sample, that of (a, b) is c and that of (b, c) is a.
@@ -143,7 +149,7 @@ mod tests {
             let place = |name: &str| ["a", "b", "c", "x"].iter().position(|x| *x == name).unwrap() as u32;
             let places: Vec<u32> = graph.names.iter().map(place).collect();
             graph.pairs.iter_mut().for_each(|(u, v)| (*u, *v) = (places[*u as usize], places[*v as usize]));
-            let sampler = Sampler::new(&graph, 1, 1, 0.0).among_first(3);
+            let sampler = Sampler::new(&graph, 1, Negatives::Own(1), 0.0).among_first(3);
             let formulas = Formulas::new(&m, width, 1.0).unwrap();
             let known = KnownPairs::new(&formulas, &sampler, &table, [1, 3], width, &mut rng).unwrap();
             let distance =
@@ -158,7 +164,8 @@ mod tests {
 
             let (point, draws) = (row(3), rng.clone());
             let mut as_negative = AsNegative::new(&known, &formulas, &sampler, &table, width);
-            let gradient = as_negative.gradient(3, 5, point, &mut rng).to_vec();
+            as_negative.draw(3, &mut rng);
+            let gradient = as_negative.gradient(5, point).to_vec();
             // Of the pairs that were drawn, in f64 by the formula of the loss.
             let loss = |point: &[f64]| {
                 let mut draws = draws.clone();

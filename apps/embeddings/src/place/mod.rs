@@ -13,7 +13,6 @@ pub mod new_nodes;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use cotangent::engine::{RowProgram, Tiles};
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::geometry::Geometry;
@@ -31,8 +30,11 @@ use crate::evaluate::reconstruction::{self, Sample, Score};
 use crate::files::embeddings::Embeddings;
 use crate::files::{safetensors, tsv};
 use crate::graph::Neighbours;
-use crate::train::fused::{Formulas, Pass, touch};
-use crate::train::negatives::Sampler;
+use crate::train::batch::Batch;
+use crate::train::negatives::{Negatives, Sampler};
+use crate::train::own_negatives::OwnNegatives;
+use crate::train::points::{Points, touch};
+use crate::train::step::{BatchLoss, Formulas, Step, Threads};
 
 /// How new nodes are placed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -136,7 +138,8 @@ pub fn place(embeddings: &Embeddings, new: &NewNodes, config: &Config, files: &F
 }
 
 fn run<T: Float>(embeddings: &Embeddings, new: &NewNodes, config: &Config, files: &Files) -> Result<Metrics> {
-    let sampler = Sampler::new(&new.graph, config.seed, config.negatives, 0.0).among_first(new.known as u32);
+    let sampler = Sampler::new(&new.graph, config.seed, Negatives::Own(config.negatives), 0.0)
+        .among_first(new.known as u32);
     let start = Instant::now();
     let points = points::<T>(embeddings, new, config, &sampler)?;
     let seconds = start.elapsed().as_secs_f64();
@@ -266,36 +269,110 @@ impl Job<'_> {
 }
 
 /// What one thread needs to place nodes.
-struct Worker<'a, T> {
+struct Worker<'a, T: Float> {
     job: Job<'a>,
-    table: &'a [T],
-    pass: Pass<T>,
-    program: RowProgram<T>,
+    step: Step<T, Placing<'a, T>>,
     /// The node's pairs.
     pairs: Vec<u32>,
     candidates: Vec<u32>,
+    points: OnePoint<'a, T>,
+}
+
+/// The loss of a node that is placed: that of one of its pairs, and as a negative sample of known pairs.
+struct Placing<'a, T> {
+    own: OwnNegatives<T>,
     /// If the known edges were given.
     as_negative: Option<AsNegative<'a, T>>,
-    /// The node's point and the gradient for it.
-    point: Tiles,
-    gradient: Tiles,
-    row: Vec<f64>,
+    node: u32,
+    /// Number of the node's pairs.
+    pairs: usize,
+    /// A factor of the gradients.
+    decay: f64,
+    /// Those of the node are the only ones that are written.
+    gradients: Vec<f64>,
+}
+
+impl<T: Float> BatchLoss<T> for Placing<'_, T> {
+    type Gradient = f64;
+
+    /// The nodes of the pair, and once more the new one.
+    fn nodes(&self, sampler: &Sampler<'_>, pairs: &[u32], drawn: &[u32], nodes: &mut Vec<u32>) {
+        self.own.nodes(sampler, pairs, drawn, nodes);
+        nodes.push(self.node);
+    }
+
+    fn loss(&mut self, sampler: &Sampler<'_>, pairs: &[u32], batch: &Batch<T>) -> f64 {
+        let Placing { own, as_negative, decay, gradients, .. } = self;
+        let (width, last) = (batch.width(), batch.len() - 1);
+        let loss = own.loss(sampler, pairs, batch);
+        gradients.resize(batch.len() * width, 0.0);
+        let number = batch.number(self.node).expect("it is one of the nodes");
+        for occurrence in batch.occurrences(number).filter(|&occurrence| occurrence < last) {
+            let row = occurrence * width..(occurrence + 1) * width;
+            let given = &own.gradients()[row.clone()];
+            gradients[row].iter_mut().zip(given).for_each(|(to, x)| *to = *decay * x.to_f64());
+        }
+        let row = &mut gradients[last * width..];
+        match as_negative {
+            None => row.fill(0.0),
+            Some(as_negative) => {
+                let given = as_negative.gradient(self.pairs, batch.point(number));
+                row.iter_mut().zip(given).for_each(|(to, x)| *to = *decay * x);
+            }
+        }
+        loss
+    }
+
+    fn gradients(&self) -> &[f64] {
+        &self.gradients
+    }
+}
+
+/// The points of all nodes, of which one moves.
+struct OnePoint<'a, T> {
+    table: &'a [T],
+    node: u32,
+    point: Vec<T>,
+}
+
+impl<T: Float> Points<T> for OnePoint<'_, T> {
+    fn touch(&self, nodes: &[u32]) {
+        touch(self.table, nodes, self.point.len(), |x| x.to_f64().to_bits());
+    }
+
+    fn read(&self, node: u32, row: &mut [T]) {
+        let width = self.point.len();
+        let table = || &self.table[node as usize * width..][..width];
+        row.copy_from_slice(if node == self.node { &self.point } else { table() });
+    }
+
+    fn write(&mut self, node: u32, row: &[T]) {
+        assert_eq!(node, self.node, "no other point moves");
+        self.point.copy_from_slice(row);
+    }
+
+    fn moves(&self, node: u32) -> bool {
+        node == self.node
+    }
 }
 
 impl<'a, T: Float> Worker<'a, T> {
     fn new(job: Job<'a>, table: &'a [T]) -> Self {
         let as_negative = |known| AsNegative::new(known, job.formulas, job.sampler, table, job.width);
+        let placing = Placing {
+            own: OwnNegatives::new(job.formulas, Threads::One),
+            as_negative: job.known.map(as_negative),
+            node: 0,
+            pairs: 0,
+            decay: 1.0,
+            gradients: Vec::new(),
+        };
         Worker {
             job,
-            table,
-            pass: Pass::new(job.formulas, job.width),
-            program: job.formulas.program(),
+            step: Step::new(job.formulas, Threads::One, placing),
             pairs: Vec::new(),
-            candidates: vec![0; job.sampler.width()],
-            as_negative: job.known.map(as_negative),
-            point: Tiles::new(job.width),
-            gradient: Tiles::new(job.width),
-            row: vec![0.0; job.width],
+            candidates: vec![0; job.sampler.candidates()],
+            points: OnePoint { table, node: 0, point: vec![T::zero(); job.width] },
         }
     }
 
@@ -305,28 +382,29 @@ impl<'a, T: Float> Worker<'a, T> {
         let stream = number as u64 * new.graph.names.len() as u64 + u64::from(node);
         let mut rng = rng::stream(config.seed, PLACING, stream);
         self.pairs.shuffle(&mut rng);
+        self.points.node = node;
+        (self.step.loss.node, self.step.loss.pairs) = (node, self.pairs.len());
         let start = if has_point[node as usize] { node } else { self.start(node, has_point, &mut rng) };
-        let mut point = self.row(start).to_vec();
+        let row = self.row(start);
+        self.points.point.copy_from_slice(row);
         for step in 0..config.steps {
             let turn = step % self.pairs.len();
             if turn == 0 && step > 0 {
                 self.pairs.shuffle(&mut rng);
             }
             let pair = self.pairs[turn];
-            self.draw(pair, &mut rng);
-            let decay = (config.steps - step) as f64 / config.steps as f64;
-            self.loss(node, pair, &point, decay * sampler.factor::<T>(pair));
-            self.read_gradient(node, pair);
-            if let Some(as_negative) = &mut self.as_negative {
-                let gradient = as_negative.gradient(node, self.pairs.len(), &point, &mut rng);
-                self.row.iter_mut().zip(gradient).for_each(|(sum, x)| *sum += decay * x);
+            sampler.draw(pair, &mut rng, &mut self.candidates);
+            self.step.loss.decay = (config.steps - step) as f64 / config.steps as f64;
+            if let Some(as_negative) = &mut self.step.loss.as_negative {
+                as_negative.draw(node, &mut rng);
             }
-            self.descend(&mut point).map_err(|()| {
-                let name = &new.graph.names[node as usize];
-                AppError::diverged(step as u64 + 1, format!("the point of {name:?} is not finite"))
-            })?;
+            let loss = self.step.step(sampler, &[pair], &self.candidates, &mut self.points);
+            if !loss.is_ok_and(f64::is_finite) {
+                let message = format!("the point of {:?} is not finite", &new.graph.names[node as usize]);
+                return Err(AppError::diverged(step as u64 + 1, message));
+            }
         }
-        Ok(point)
+        Ok(self.points.point.clone())
     }
 
     /// The sibling or neighbour on whose point the node has the least loss. Expects the pairs in a random
@@ -339,10 +417,15 @@ impl<'a, T: Float> Worker<'a, T> {
         starts.extend(neighbours.into_iter().map(|pair| self.job.new.other(node, pair)));
         let mut starts: Vec<(f64, u32)> = starts.into_iter().map(|start| (0.0, start)).collect();
         for pair in compared {
-            self.draw(pair, rng);
-            let factor = self.job.sampler.factor::<T>(pair);
+            let sampler = self.job.sampler;
+            sampler.draw(pair, rng, &mut self.candidates);
+            self.step.read(sampler, &[pair], &self.candidates, &self.points);
             for (loss, start) in &mut starts {
-                *loss += self.loss(node, pair, self.row(*start), factor);
+                let row = self.row(*start);
+                let Step { loss: Placing { own, .. }, batch, .. } = &mut self.step;
+                let number = batch.number(node).expect("it is one of the nodes");
+                batch.set_point(number, row);
+                *loss += own.loss(sampler, &[pair], batch);
             }
         }
         starts.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).expect("a node has a pair").1
@@ -360,50 +443,7 @@ impl<'a, T: Float> Worker<'a, T> {
 
     /// A node's point.
     fn row(&self, node: u32) -> &'a [T] {
-        &self.table[node as usize * self.job.width..][..self.job.width]
-    }
-
-    /// Draws the candidates of a pair, and reads their points.
-    fn draw(&mut self, pair: u32, rng: &mut rng::Rng) {
-        let Job { sampler, width, .. } = self.job;
-        sampler.draw(pair, rng, &mut self.candidates);
-        touch(self.table, &self.candidates, width, |x| x.to_f64().to_bits());
-        self.pass.rows.clear();
-        for &candidate in &self.candidates {
-            self.pass.rows.push(&self.table[candidate as usize * width..][..width]);
-        }
-    }
-
-    /// The loss of a pair whose candidates were read, times `factor`, with the node on this point. Leaves the
-    /// gradients behind.
-    fn loss(&mut self, node: u32, pair: u32, point: &[T], factor: f64) -> f64 {
-        let head = self.job.sampler.graph.pairs[pair as usize].0;
-        if head == node {
-            return self.pass.loss(point, factor);
-        }
-        // The node is the first candidate.
-        self.pass.rows.write(0, point);
-        self.pass.loss(self.row(head), factor)
-    }
-
-    /// Reads the gradient for the node's point that the last loss left.
-    fn read_gradient(&mut self, node: u32, pair: u32) {
-        if self.job.sampler.graph.pairs[pair as usize].0 == node {
-            self.row.copy_from_slice(&self.pass.of_head);
-        } else {
-            self.pass.gradients.read(0, &mut self.row);
-        }
-    }
-
-    /// Steps the node's point by the gradient that was read.
-    fn descend(&mut self, point: &mut [T]) -> std::result::Result<(), ()> {
-        self.point.clear();
-        self.point.push(point);
-        self.gradient.clear();
-        self.gradient.push(&self.row);
-        let stepped = self.program.run(&[&self.point, &self.gradient]).map_err(|_| ())?;
-        stepped.read(0, point);
-        Ok(())
+        &self.points.table[node as usize * self.job.width..][..self.job.width]
     }
 }
 
@@ -432,7 +472,7 @@ mod tests {
     }
 
     fn placed(embeddings: &Embeddings, new: &NewNodes, config: &Config) -> Tensor<f64> {
-        let sampler = Sampler::new(&new.graph, config.seed, config.negatives, 0.0);
+        let sampler = Sampler::new(&new.graph, config.seed, Negatives::Own(config.negatives), 0.0);
         points(embeddings, new, config, &sampler.among_first(new.known as u32)).unwrap()
     }
 
@@ -506,7 +546,7 @@ mod tests {
         let embeddings = random(Model::Euclidean);
         let new = new(&embeddings, &[("x".to_owned(), "k0".to_owned()), ("x".to_owned(), "k1".to_owned())]);
         let config = Config { lr: f64::MAX, ..Config::default() };
-        let sampler = Sampler::new(&new.graph, 1, config.negatives, 0.0).among_first(60);
+        let sampler = Sampler::new(&new.graph, 1, Negatives::Own(config.negatives), 0.0).among_first(60);
         // Beyond the range of `f32`.
         let error = points::<f32>(&embeddings, &new, &config, &sampler).unwrap_err().to_string();
         assert!(error.starts_with("training stopped at step "), "{error}");

@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::train::initial_points::Start;
 use crate::train::objective::{Loss, Objective};
-use crate::train::trainer;
 
 /// Everything that determines the result of a run, except the data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,7 +40,7 @@ pub struct Config {
     /// draws all nodes alike.
     #[serde(default)]
     pub negative_power: f64,
-    /// Number of pairs in a batch. Not used if `lock_free`: then every pair is a step.
+    /// Number of pairs in a batch.
     pub batch: usize,
     /// Whether threads step the points without waiting for each other. The result then differs from run to
     /// run.
@@ -110,8 +109,7 @@ impl Config {
     /// If one does not; the error names the options.
     pub(crate) fn check_memory<T>(&self, nodes: usize, pairs: usize) -> Result<()> {
         let &Config { dim, negatives, shared_negatives: shared, .. } = self;
-        // Without locks each pair is a step of its own.
-        let batch = if self.lock_free && shared == 0 { 1 } else { trainer::batch(self, pairs) };
+        let batch = self.batch_of(pairs);
         // The points, those that the training has learned, and these in `f64` for the evaluation.
         let points = 2.0 * memory::bytes::<T>(&[nodes, dim]) + memory::bytes::<f64>(&[nodes, dim]);
         memory::check(&[("dim", dim)], &format!("the points of {nodes} nodes"), points)?;
@@ -123,7 +121,7 @@ impl Config {
         let options = [("negatives", negatives), ("batch", batch), ("dim", dim)];
         // The candidates of a pair and their gradients are in `f64`.
         let pair = 2.0 * memory::bytes::<f64>(&[negatives, dim]);
-        let drawn = memory::bytes::<u32>(&[trainer::drawn_together(batch).min(pairs), negatives]);
+        let drawn = memory::bytes::<u32>(&[Self::drawn_together(batch).min(pairs), negatives]);
         let gradients = pair + memory::bytes::<T>(&[batch, negatives, dim]);
         memory::check(&options, "samples and gradients", drawn + gradients)?;
         // The gradients of a batch are numbered, those of both ends of a pair among them.
@@ -133,6 +131,17 @@ impl Config {
             return Err(AppError::usage(message));
         }
         Ok(())
+    }
+
+    /// Number of pairs in a batch of a graph of so many pairs.
+    pub(crate) fn batch_of(&self, pairs: usize) -> usize {
+        self.batch.min(pairs.max(1))
+    }
+
+    /// Number of pairs whose negative samples are drawn together: whole batches, and enough pairs to be worth
+    /// several threads.
+    pub(crate) fn drawn_together(batch: usize) -> usize {
+        (4096 / batch).max(1) * batch
     }
 
     /// The factor of the learning rate in each epoch. The last one has the final factor.

@@ -3,10 +3,10 @@
 
 use clap::ValueEnum;
 use cotangent::prelude::*;
+use cotangent_apps_common::geometry::Geometry;
 use serde::{Deserialize, Serialize};
 
 use crate::graph::Graph;
-use crate::train::config::Config;
 
 /// Where the points start. Records of versions that had no choice are read as [`Origin`](Start::Origin).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -27,16 +27,24 @@ const INITIAL: u64 = 1;
 /// Largest absolute value of a coordinate about the origin, or the parent: Nickel & Kiela 2017.
 const RANGE: f64 = 1e-3;
 
-/// The points of a graph's nodes before training.
-pub(crate) fn initial_points<T: Float>(graph: &Graph, config: &Config) -> Param<ProductSpace, T> {
-    let manifold = config.geometry.manifold();
-    let mut rng = rng::stream(config.seed, INITIAL, 0);
-    let mut points =
-        Embedding::uniform("embedding", manifold, graph.names.len(), config.dim, RANGE, &mut rng).points;
-    if config.start == Start::Parents {
-        move_to_parents(graph, &manifold, config.dim, points.value_mut());
+impl Start {
+    /// The points of a graph's nodes before training, `dim` being their dimension.
+    pub(crate) fn points<T: Float>(
+        self,
+        graph: &Graph,
+        geometry: Geometry,
+        dim: usize,
+        seed: u64,
+    ) -> Param<ProductSpace, T> {
+        let manifold = geometry.manifold();
+        let mut rng = rng::stream(seed, INITIAL, 0);
+        let mut points =
+            Embedding::uniform("embedding", manifold, graph.names.len(), dim, RANGE, &mut rng).points;
+        if self == Start::Parents {
+            move_to_parents(graph, &manifold, dim, points.value_mut());
+        }
+        points
     }
-    points
 }
 
 /// Carries each point's offset from the origin to its parent, parents first.

@@ -3,11 +3,11 @@
 use cotangent::layers::loss;
 use cotangent::prelude::*;
 
+use crate::train::all_pairs;
 use crate::train::config::Config;
 use crate::train::negatives::Sampler;
 use crate::train::objective::{Loss, margin_loss};
 use crate::train::parameters::Parameters;
-use crate::train::shared_negatives;
 
 /// What the losses depend on.
 pub(crate) struct Losses<'a, 't, T: Float> {
@@ -18,12 +18,12 @@ pub(crate) struct Losses<'a, 't, T: Float> {
 }
 
 impl<'t, T: Float> Losses<'_, 't, T> {
-    /// The loss of each pair of the batch with this number, `[batch]`.
-    pub(crate) fn losses(&self, step: u64, pairs: &[u32], candidates: &[u32]) -> Var<'t, T> {
+    /// The loss of each pair of a batch, `[batch]`, by what was drawn for it.
+    pub(crate) fn losses(&self, pairs: &[u32], drawn: &[u32]) -> Var<'t, T> {
         let losses = match (self.config.objective.loss, self.config.shared_negatives) {
-            (Loss::Ranking, 0) => self.ranking_losses(pairs, candidates),
-            (Loss::Ranking, count) => self.shared_losses(pairs, &self.sampler.shared(step, count)),
-            _ => self.margin_losses(pairs, candidates),
+            (Loss::Ranking, 0) => self.ranking_losses(pairs, drawn),
+            (Loss::Ranking, _) => self.shared_losses(pairs, drawn),
+            _ => self.margin_losses(pairs, drawn),
         };
         let factors: Vec<T> = pairs.iter().map(|&pair| T::nearest(self.sampler.factor::<T>(pair))).collect();
         if factors.iter().all(|&factor| factor == T::one()) {
@@ -43,7 +43,7 @@ impl<'t, T: Float> Losses<'_, 't, T> {
         let heads: Vec<u32> = pairs.iter().map(|&p| graph.pairs[p as usize].0).collect();
         let (width, batch) = (self.parameters.points.value().width(), pairs.len());
         let u = self.rows(&heads).reshape([batch, 1, width]);
-        let v = self.rows(candidates).reshape([batch, self.sampler.width(), width]);
+        let v = self.rows(candidates).reshape([batch, self.sampler.candidates(), width]);
         loss::ranking(self.parameters.distances(self.tape, [u, v], self.config.batch))
     }
 
@@ -57,8 +57,8 @@ impl<'t, T: Float> Losses<'_, 't, T> {
         let (heads, seconds) = (ends(|pair| pair.0), ends(|pair| pair.1));
         let [u, v, w] = [&heads[..], &seconds, negatives].map(|nodes| self.rows(nodes));
         let space = self.config.geometry.single().expect("the configuration was checked");
-        let to_negatives = shared_negatives::distances(space, [u, w]).expect("the configuration was checked");
-        let mask = shared_negatives::mask(&self.sampler.neighbours, &heads, negatives);
+        let to_negatives = all_pairs::distances(space, [u, w]).expect("the configuration was checked");
+        let mask = all_pairs::mask(&self.sampler.neighbours, &heads, negatives);
         let mask = tape.constant(&Tensor::new([batch, negatives.len()], mask));
         let positive = self.parameters.points.manifold().dist(&u, &v).reshape([batch, 1]);
         loss::ranking(Var::concat(&[positive, to_negatives.masked_fill(mask, f64::INFINITY)], 1))
@@ -68,7 +68,7 @@ impl<'t, T: Float> Losses<'_, 't, T> {
     fn margin_losses(&self, pairs: &[u32], candidates: &[u32]) -> Var<'t, T> {
         let objective = self.config.objective;
         let (mut ancestors, mut descendants) = (Vec::new(), Vec::new());
-        for (&pair, candidates) in pairs.iter().zip(candidates.chunks(self.sampler.width())) {
+        for (&pair, candidates) in pairs.iter().zip(candidates.chunks(self.sampler.candidates())) {
             let (u, v) = self.sampler.graph.pairs[pair as usize];
             for (position, &w) in candidates.iter().enumerate() {
                 let (below, above) = if self.sampler.replaces_first(position) { (w, v) } else { (u, w) };
@@ -78,7 +78,8 @@ impl<'t, T: Float> Losses<'_, 't, T> {
         }
         let space = self.config.geometry.single().expect("the configuration was checked");
         let energies = objective.energy(space, &self.rows(&ancestors), &self.rows(&descendants));
-        let energies = energies.expect("a loss by energies").reshape([pairs.len(), self.sampler.width()]);
+        let energies =
+            energies.expect("a loss by energies").reshape([pairs.len(), self.sampler.candidates()]);
         margin_loss(energies, objective.margin)
     }
 }

@@ -7,17 +7,20 @@
 //! | [`initial_points`] | where the points start |
 //! | [`objective`] | what it minimises: the ranking loss, or the energies of cones |
 
+mod all_pairs;
+pub(crate) mod batch;
 pub mod config;
-pub(crate) mod fused;
 pub mod initial_points;
 mod lock_free;
 mod losses;
 pub(crate) mod negatives;
 pub mod objective;
 mod operands;
+pub(crate) mod own_negatives;
 mod parameters;
 pub mod poincare;
+pub(crate) mod points;
 mod positions;
 mod shared_negatives;
-mod shared_step;
+pub(crate) mod step;
 mod trainer;

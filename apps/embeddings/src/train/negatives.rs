@@ -17,13 +17,21 @@ mod purpose {
     pub(super) const SHARED: u64 = 5;
 }
 
+/// Numbers of negative samples.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Negatives {
+    /// Each pair has its own, this many.
+    Own(usize),
+    /// The pairs of a batch share this many.
+    Shared(usize),
+}
+
 /// Draws the pairs of an epoch and their negative samples.
 pub(crate) struct Sampler<'a> {
     pub(crate) graph: &'a Graph,
     pub(crate) neighbours: Neighbours,
     seed: u64,
-    /// Number of negative samples for each pair.
-    negatives: usize,
+    negatives: Negatives,
     /// Number of nodes that can be negative samples: the first ones of the graph.
     drawable: u32,
     /// Draws a node by its degree; `None` draws all nodes alike.
@@ -39,7 +47,7 @@ const TRIES: usize = 1000;
 
 impl<'a> Sampler<'a> {
     /// A node is drawn as a negative sample with a probability proportional to its degree to the `power`.
-    pub(crate) fn new(graph: &'a Graph, seed: u64, negatives: usize, power: f64) -> Self {
+    pub(crate) fn new(graph: &'a Graph, seed: u64, negatives: Negatives, power: f64) -> Self {
         let by_degree = (power != 0.0).then(|| {
             let weights = graph.degrees().iter().map(|&degree| f64::from(degree).powf(power)).collect();
             WeightedAliasIndex::new(weights).expect("every node has an edge")
@@ -86,9 +94,20 @@ impl<'a> Sampler<'a> {
         }
     }
 
-    /// Number of candidates of a pair: its own second node and the negative samples.
-    pub(crate) fn width(&self) -> usize {
-        1 + self.negatives
+    /// Number of candidates of a pair: its own second node and its own negative samples.
+    pub(crate) fn candidates(&self) -> usize {
+        match self.negatives {
+            Negatives::Own(count) => 1 + count,
+            Negatives::Shared(_) => 1,
+        }
+    }
+
+    /// Number of nodes that are drawn for a batch of so many pairs.
+    pub(crate) fn drawn(&self, pairs: usize) -> usize {
+        match self.negatives {
+            Negatives::Own(_) => pairs * self.candidates(),
+            Negatives::Shared(count) => count,
+        }
     }
 
     /// The pairs of an epoch in random order.
@@ -103,43 +122,49 @@ impl<'a> Sampler<'a> {
         order
     }
 
-    /// Fills `candidates` for the pairs of several batches of an epoch: for each pair (u, v) it has v, then
-    /// the negative samples of u. Each batch has its own random stream.
-    pub(crate) fn candidates(
+    /// Draws for several batches of an epoch, of which the first has this number: see
+    /// [`draw_batch`](Self::draw_batch). `pairs` are those of all of them.
+    pub(crate) fn draw_batches(
         &self,
         epoch: u64,
         batch: usize,
-        first_batch: usize,
+        first: usize,
         pairs: &[u32],
-        candidates: &mut Vec<u32>,
+        drawn: &mut Vec<u32>,
     ) {
-        let width = self.width();
-        candidates.resize(pairs.len() * width, 0);
-        let jobs = candidates.par_chunks_mut(batch * width).zip(pairs.par_chunks(batch));
-        jobs.enumerate().for_each(|(b, (candidates, pairs))| {
-            let mut rng = self.stream(epoch, batch, first_batch + b);
-            for (candidates, &pair) in candidates.chunks_exact_mut(width).zip(pairs) {
-                self.draw(pair, &mut rng, candidates);
-            }
+        let last = pairs.len().div_ceil(batch) - 1;
+        drawn.resize(last * self.drawn(batch) + self.drawn(pairs.len() - last * batch), 0);
+        let jobs = drawn.par_chunks_mut(self.drawn(batch)).zip(pairs.par_chunks(batch));
+        jobs.enumerate().for_each(|(i, (drawn, pairs))| {
+            self.draw_batch(epoch, batch, first + i, pairs, drawn);
         });
     }
 
-    /// The random stream of a batch.
-    pub(crate) fn stream(&self, epoch: u64, batch: usize, number: usize) -> rng::Rng {
-        let batches = self.graph.pairs.len().div_ceil(batch) as u64;
-        rng::stream(self.seed, purpose::NEGATIVES, epoch * batches + number as u64)
-    }
-
-    /// Draws negative samples that all pairs of a batch share. Some may be neighbours of a pair's first node,
-    /// or that node itself.
-    pub(crate) fn shared(&self, batch: u64, count: usize) -> Vec<u32> {
-        let mut rng = rng::stream(self.seed, purpose::SHARED, batch);
+    /// Draws for one of an epoch's batches of `batch` pairs, which has a random stream of its own. With own
+    /// negative samples: for each pair (u, v) it has v, then those of u. With shared ones: these; some may be
+    /// neighbours of a pair's first node, or that node itself.
+    pub(crate) fn draw_batch(
+        &self,
+        epoch: u64,
+        batch: usize,
+        number: usize,
+        pairs: &[u32],
+        drawn: &mut [u32],
+    ) {
+        let number = epoch * self.graph.pairs.len().div_ceil(batch) as u64 + number as u64;
+        if let Negatives::Own(_) = self.negatives {
+            let mut rng = rng::stream(self.seed, purpose::NEGATIVES, number);
+            for (candidates, &pair) in drawn.chunks_exact_mut(self.candidates()).zip(pairs) {
+                self.draw(pair, &mut rng, candidates);
+            }
+            return;
+        }
+        let mut rng = rng::stream(self.seed, purpose::SHARED, number + 1);
         let nodes = self.graph.names.len() as u32;
-        let draw = |_| match &self.by_degree {
+        drawn.fill_with(|| match &self.by_degree {
             Some(by_degree) => by_degree.sample(&mut rng) as u32,
             None => rng.random_range(0..nodes),
-        };
-        (0..count).map(draw).collect()
+        });
     }
 
     /// Fills the candidates of a pair (u, v): v, then negative samples of u. These are drawn from all nodes
@@ -207,11 +232,11 @@ mod tests {
     fn negatives_are_neither_the_node_nor_its_neighbours() {
         let graph = star(10);
         for power in [0.0, 0.75] {
-            let sampler = Sampler::new(&graph, 1, 200, power);
-            let mut candidates = vec![0; sampler.width()];
+            let sampler = Sampler::new(&graph, 1, Negatives::Own(200), power);
+            let mut candidates = vec![0; sampler.candidates()];
             for pair in 0..graph.pairs.len() as u32 {
                 let (u, v) = graph.pairs[pair as usize];
-                sampler.draw(pair, &mut sampler.stream(0, 10, 0), &mut candidates);
+                sampler.draw_batch(0, 10, 0, &[pair], &mut candidates);
                 assert_eq!(candidates[0], v);
                 let wrong = |&&w: &&u32| w == u || graph.neighbours().contains(u, w);
                 assert_eq!(candidates[1..].iter().find(wrong), None, "power {power}, pair {pair}");
@@ -226,11 +251,11 @@ mod tests {
         let graph = star(10);
         // Of the first three nodes, and of the first eight: searched, and drawn until one is allowed.
         for (power, count) in [(0.0, 3), (0.0, 8), (0.75, 3)] {
-            let sampler = Sampler::new(&graph, 1, 200, power).among_first(count);
-            let mut candidates = vec![0; sampler.width()];
+            let sampler = Sampler::new(&graph, 1, Negatives::Own(200), power).among_first(count);
+            let mut candidates = vec![0; sampler.candidates()];
             for pair in 0..graph.pairs.len() as u32 {
                 let (u, v) = graph.pairs[pair as usize];
-                sampler.draw(pair, &mut sampler.stream(0, 10, 0), &mut candidates);
+                sampler.draw_batch(0, 10, 0, &[pair], &mut candidates);
                 assert_eq!(candidates[0], v);
                 let mut drawn = candidates[1..].to_vec();
                 drawn.sort_unstable();
@@ -248,9 +273,9 @@ mod tests {
         let pair = graph.pairs.len() as u32 - 1;
         let zero = graph.names.iter().position(|name| name == "0").unwrap() as u32;
         let share = |power: f64| {
-            let sampler = Sampler::new(&graph, 7, 40_000, power);
-            let mut candidates = vec![0; sampler.width()];
-            sampler.draw(pair, &mut sampler.stream(0, 10, 0), &mut candidates);
+            let sampler = Sampler::new(&graph, 7, Negatives::Own(40_000), power);
+            let mut candidates = vec![0; sampler.candidates()];
+            sampler.draw_batch(0, 10, 0, &[pair], &mut candidates);
             candidates[1..].iter().filter(|&&w| w == zero).count() as f64 / 40_000.0
         };
         for (power, expected) in [(0.0, 0.25), (0.5, 2.0 / 5.0), (1.0, 4.0 / 7.0)] {
@@ -262,11 +287,11 @@ mod tests {
     #[test]
     fn negatives_of_both_ends_are_pairs_that_the_graph_does_not_have() {
         let graph = star(10);
-        let sampler = Sampler::new(&graph, 1, 200, 0.0).for_both_ends();
-        let mut candidates = vec![0; sampler.width()];
+        let sampler = Sampler::new(&graph, 1, Negatives::Own(200), 0.0).for_both_ends();
+        let mut candidates = vec![0; sampler.candidates()];
         for pair in 0..graph.pairs.len() as u32 {
             let (u, v) = graph.pairs[pair as usize];
-            sampler.draw(pair, &mut sampler.stream(0, 10, 0), &mut candidates);
+            sampler.draw_batch(0, 10, 0, &[pair], &mut candidates);
             for (position, &w) in candidates.iter().enumerate().skip(1) {
                 let (first, second) = if sampler.replaces_first(position) { (w, v) } else { (u, w) };
                 assert!(!graph.neighbours().contains(first, second), "pair {pair}, position {position}");
@@ -281,11 +306,11 @@ mod tests {
         builder.add("a", "b", Some(1.0));
         (0..999).for_each(|i| builder.add(&i.to_string(), "b", Some(0.001)));
         let graph = builder.finish();
-        let sampler = Sampler::new(&graph, 1, 1, 0.0).by_weight().unwrap();
+        let sampler = Sampler::new(&graph, 1, Negatives::Own(1), 0.0).by_weight().unwrap();
         let drawn = sampler.order(0).iter().filter(|&&pair| pair == 0).count();
         // Half of 1000 draws; four standard deviations.
         assert!(drawn.abs_diff(500) < 64, "{drawn}");
         assert_eq!((sampler.factor::<f64>(0), sampler.factor::<f64>(5)), (1.0, 1.0));
-        assert_eq!(Sampler::new(&graph, 1, 1, 0.0).factor::<f64>(5), 0.001);
+        assert_eq!(Sampler::new(&graph, 1, Negatives::Own(1), 0.0).factor::<f64>(5), 0.001);
     }
 }

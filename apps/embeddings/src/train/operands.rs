@@ -3,16 +3,16 @@
 
 use cotangent::engine::{PairSide, RowNumbers, StraightLine, Tiles};
 use cotangent::prelude::*;
-use cotangent_apps_common::geometry::{Factor, Model};
+use cotangent_apps_common::geometry::Model;
 
-use crate::train::shared_negatives::{AllPairs, operands, unit_ball};
+use crate::train::all_pairs::{AllPairs, operands, unit_ball};
 
 /// Makes operands of points.
 pub(crate) enum Operands<T: Float> {
     /// The points have the coordinates of the formula.
     Scaled(Box<Scaled<T>>),
     /// The points have other coordinates, which are converted on a tape.
-    OnTape(Factor, AllPairs, Box<Tape<T>>),
+    OnTape(AllPairs, Box<Tape<T>>),
 }
 
 /// Makes operands of points that have the coordinates of the formula: the points times a scale.
@@ -36,9 +36,9 @@ pub(crate) enum Made<'a, T: Float> {
 
 impl<T: Float> Operands<T> {
     /// For points of `width` coordinates.
-    pub(crate) fn new(space: Factor, all_pairs: &AllPairs, width: usize) -> Self {
-        if matches!(space.model, Model::Lorentz | Model::HalfSpace) {
-            return Operands::OnTape(space, all_pairs.clone(), Box::default());
+    pub(crate) fn new(all_pairs: &AllPairs, width: usize) -> Self {
+        if matches!(all_pairs.space.model, Model::Lorentz | Model::HalfSpace) {
+            return Operands::OnTape(all_pairs.clone(), Box::default());
         }
         let lambda = || StraightLine::number(width, |[x]| unit_ball().lambda(x)).expect("a row formula");
         Operands::Scaled(Box::new(Scaled {
@@ -66,10 +66,10 @@ impl<T: Float> Operands<T> {
                 scaled.make(points, first, sides);
                 Made::Scaled(scaled)
             }
-            Operands::OnTape(space, all_pairs, tape) => {
+            Operands::OnTape(all_pairs, tape) => {
                 tape.reset();
                 let points = tape.variable(&Tensor::new([points.len() / width, width], points.to_vec()));
-                let (rows, numbers) = operands(*space, all_pairs, points);
+                let (rows, numbers) = operands(all_pairs, points);
                 let values = rows.to_tensor();
                 write_rows(&mut sides, first * values.width(), values.data().iter().copied());
                 if let Some(numbers) = numbers {

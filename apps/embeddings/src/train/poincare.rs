@@ -23,9 +23,8 @@ use crate::files::view;
 use crate::files::{safetensors, tsv};
 use crate::graph::{Graph, Neighbours};
 use crate::train::config::Config;
-use crate::train::initial_points::initial_points;
-use crate::train::lock_free::Shared;
 use crate::train::parameters::Parameters;
+use crate::train::points::Shared;
 use crate::train::trainer::Trainer;
 
 /// How a run behaves. None of this changes the embedding, except the device.
@@ -166,7 +165,8 @@ fn run<T: Shared>(split: &Split<'_>, config: &Config, options: &RunOptions) -> R
     options.device.computes::<T>()?;
     let _held = output::hold(&options.out)?;
     let path = options.out.join(CHECKPOINT);
-    let mut parameters: Parameters<T> = Parameters::new(initial_points(graph, config), config);
+    let points = config.start.points(graph, config.geometry, config.dim, config.seed);
+    let mut parameters: Parameters<T> = Parameters::new(points, config);
     let mut state = State {
         config: config.clone(),
         graph: graph.fingerprint(),

@@ -1,166 +1,126 @@
-//! Distances from the first nodes of a batch to negative samples that all its pairs share: a product of
-//! matrices and a formula of pairs, in place of a distance for every candidate of every pair.
+//! The ranking loss of pairs whose negative samples are those of the whole batch, without a tape. The formulas
+//! are those of the tape.
 
-use cotangent::engine::compiled::{Compiled, Pair};
-use cotangent::engine::formulas::EuclideanDistance;
-use cotangent::engine::{PairFormula, Pairs};
-use cotangent::layers::score;
+use cotangent::engine::{ManyToMany, PairSide, RowNumbers, Tiles};
+use cotangent::layers::loss;
 use cotangent::prelude::*;
-use cotangent_apps_common::geometry::{Factor, Model};
 
-use crate::graph::Neighbours;
+use crate::train::all_pairs::AllPairs;
+use crate::train::batch::Batch;
+use crate::train::negatives::Sampler;
+use crate::train::operands::Operands;
+use crate::train::step::{BatchLoss, Formulas};
 
-/// The formula of all distances between some points of a space and some others.
-#[derive(Clone)]
-pub(crate) struct AllPairs {
-    pub(crate) formula: &'static Compiled<Pair>,
-    pub(crate) params: Vec<f64>,
-    /// The formula gives this times the distance.
-    pub(crate) sign: f64,
-    /// It takes points, in the coordinates of the ball if the space is hyperbolic, times this.
-    pub(crate) scale: f64,
-    /// Whether it takes a number of each point: half of the factor λ of the unit ball.
-    pub(crate) takes_lambda: bool,
+/// Ranking losses with shared negative samples. The nodes of a batch are the negative samples, the first nodes
+/// of the pairs (the heads) twice, for their two gradients, and the second nodes.
+pub(crate) struct SharedNegatives<T: Float> {
+    sign: f64,
+    distance: RowNumbers<T>,
+    operands: Operands<T>,
+    all_pairs: ManyToMany<T>,
+    /// The points of negative samples and heads.
+    points: Vec<T>,
+    /// The heads' and the second nodes' points, and the gradients of their distances.
+    ends: [Tiles; 2],
+    of_ends: [Tiles; 2],
+    /// The heads and the negatives as the formula of all pairs takes them, and their gradients.
+    sides: [PairSide<T>; 2],
+    of_sides: [PairSide<T>; 2],
+    weights: Vec<f64>,
+    /// The distances of a pair's candidates, and the derivatives of its loss by these.
+    distances: Vec<T>,
+    slopes: Vec<T>,
+    gradients: Vec<f64>,
 }
 
-impl AllPairs {
-    /// `None` on the sphere, which has no such formula.
-    pub(crate) fn new(space: Factor) -> Option<Self> {
-        match space.model {
-            Model::Sphere => None,
-            Model::Euclidean => Some(AllPairs {
-                formula: EuclideanDistance::compiled(),
-                params: Vec::new(),
-                sign: 1.0,
-                scale: 1.0,
-                takes_lambda: false,
-            }),
-            // The score is that of the unit ball, of which the ball of curvature κ is 1/√−κ times as
-            // large.
-            Model::Poincare | Model::Lorentz | Model::HalfSpace => {
-                let scale = (-space.kappa).sqrt();
-                Some(AllPairs {
-                    formula: <score::Distance as PairFormula<1, 1, 2>>::compiled(),
-                    params: vec![scale.recip(), 0.0],
-                    sign: -1.0,
-                    scale,
-                    takes_lambda: true,
-                })
-            }
+impl<T: Float> SharedNegatives<T> {
+    pub(crate) fn new(formulas: &Formulas, all_pairs: &AllPairs) -> Self {
+        let tiles = || Tiles::new(formulas.width);
+        SharedNegatives {
+            sign: all_pairs.sign,
+            distance: RowNumbers::new(formulas.distance.clone()),
+            operands: Operands::new(all_pairs, formulas.width),
+            all_pairs: ManyToMany::new(all_pairs.formula, &all_pairs.params),
+            points: Vec::new(),
+            ends: [tiles(), tiles()],
+            of_ends: [tiles(), tiles()],
+            sides: [PairSide::default(), PairSide::default()],
+            of_sides: [PairSide::default(), PairSide::default()],
+            weights: Vec::new(),
+            distances: Vec::new(),
+            slopes: Vec::new(),
+            gradients: Vec::new(),
         }
     }
 }
 
-/// The ball whose factor λ the formula takes.
-pub(crate) fn unit_ball() -> PoincareBall {
-    PoincareBall::new(-1.0)
-}
+impl<T: Float> BatchLoss<T> for SharedNegatives<T> {
+    type Gradient = f64;
 
-/// Points `[n, width]` as the formula of all pairs takes them, `[n, width of the formula]`, and the number of
-/// each, `[n]`, if it takes one.
-pub(crate) fn operands<'t, T: Float>(
-    space: Factor,
-    all_pairs: &AllPairs,
-    x: Var<'t, T>,
-) -> (Var<'t, T>, Option<Var<'t, T>>) {
-    let in_ball = match space.model {
-        Model::Lorentz => Isometric::<PoincareBall>::convert(&Lorentz::new(space.kappa), &x),
-        Model::HalfSpace => Isometric::<PoincareBall>::convert(&HalfSpace::new(space.kappa), &x),
-        Model::Poincare | Model::Euclidean | Model::Sphere => x,
-    };
-    let rows = in_ball * all_pairs.scale;
-    (rows, all_pairs.takes_lambda.then(|| 0.5 * unit_ball().lambda(&rows)))
-}
+    fn nodes(&self, sampler: &Sampler<'_>, pairs: &[u32], drawn: &[u32], nodes: &mut Vec<u32>) {
+        let ends =
+            |end: fn(&(u32, u32)) -> u32| pairs.iter().map(move |&p| end(&sampler.graph.pairs[p as usize]));
+        nodes.extend(drawn);
+        (0..2).for_each(|_| nodes.extend(ends(|pair| pair.0)));
+        nodes.extend(ends(|pair| pair.1));
+    }
 
-/// Distances from each of the rows x, `[n, width]`, to each of y, `[m, width]`, in a space form: `[n, m]`.
-/// `None` on the sphere: see [`AllPairs`].
-pub(crate) fn distances<'t, T: Float>(space: Factor, [x, y]: [Var<'t, T>; 2]) -> Option<Var<'t, T>> {
-    let all_pairs = AllPairs::new(space)?;
-    let [(x, of_x), (y, of_y)] = [x, y].map(|points| operands(space, &all_pairs, points));
-    let AllPairs { formula, params, sign, .. } = all_pairs;
-    let params: Vec<Var<'t, T>> = params.into_iter().map(|value| x.tape().scalar(value)).collect();
-    Some(Pairs::compiled(formula, [x, y], [of_x.as_slice(), of_y.as_slice()], &params).scores() * sign)
-}
-
-/// 1 where a negative is a neighbour of the head, or the head, else 0: `[heads, negatives]`.
-pub(crate) fn mask<T: Float>(neighbours: &Neighbours, heads: &[u32], negatives: &[u32]) -> Vec<T> {
-    // The negatives in ascending order, with their columns.
-    let mut sorted: Vec<(u32, usize)> = negatives.iter().copied().zip(0..).collect();
-    sorted.sort_unstable();
-    let mut mask = vec![T::zero(); heads.len() * negatives.len()];
-    for (&head, mask) in heads.iter().zip(mask.chunks_exact_mut(negatives.len())) {
-        for &node in neighbours.of(head).iter().chain([&head]) {
-            let first = sorted.partition_point(|&(negative, _)| negative < node);
-            for &(_, column) in sorted[first..].iter().take_while(|&&(negative, _)| negative == node) {
-                mask[column] = T::one();
-            }
+    fn loss(&mut self, sampler: &Sampler<'_>, pairs: &[u32], batch: &Batch<T>) -> f64 {
+        let (width, negatives) = (batch.width(), batch.len() - 3 * pairs.len());
+        for (end, points) in self.ends.iter_mut().zip([1, 2]) {
+            let first = negatives + points * pairs.len();
+            end.clear();
+            (first..first + pairs.len()).for_each(|occurrence| end.push(batch.row(occurrence)));
         }
-    }
-    mask
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use cotangent_apps_common::geometry::Geometry;
-
-    /// Distances, and the gradients of a weighted sum of them.
-    fn differentiated(
-        rows: [&Tensor<f64>; 2],
-        distances: impl for<'t> Fn([Var<'t, f64>; 2]) -> Var<'t, f64>,
-    ) -> [Vec<f64>; 3] {
-        let tape = Tape::new();
-        let rows = rows.map(|x| tape.variable(x));
-        let distances = distances(rows);
-        let values = distances.to_tensor().data().to_vec();
-        let weights = tape.constant(&Tensor::from_fn(distances.shape(), |i| (i as f64).sin()));
-        let gradients = tape.backward((distances * weights).sum());
-        let [x, y] = rows.map(|x| gradients.wrt(x).data().to_vec());
-        [values, x, y]
-    }
-
-    #[test]
-    fn distances_are_those_of_the_manifold_with_their_gradients() {
-        for (model, kappa) in [
-            (Model::Poincare, -2.0),
-            (Model::Lorentz, -0.5),
-            (Model::HalfSpace, -2.0),
-            (Model::Euclidean, 0.0),
-        ] {
-            let geometry = Geometry::new(model, Some(vec![kappa])).unwrap();
-            let (m, mut rng) = (geometry.manifold(), rng::stream(1, 0, 0));
-            let mut rows = |n: usize| {
-                let rows: Vec<f64> =
-                    (0..n).flat_map(|_| m.random_point::<f64>(3, 4.0, &mut rng).to_vec()).collect();
-                Tensor::new([n, rows.len() / n], rows)
-            };
-            let (x, y) = (rows(4), rows(5));
-            let width = x.width();
-            let by_pairs =
-                differentiated([&x, &y], |rows| distances(geometry.single().unwrap(), rows).unwrap());
-            let by_rows = differentiated([&x, &y], |[x, y]| {
-                m.dist(&x.reshape([4, 1, width]), &y.reshape([1, 5, width]))
-            });
-            for ((a, b), tolerance) in by_pairs.iter().zip(&by_rows).zip([1e-13, 1e-12, 1e-12]) {
-                let scale = b.iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));
-                for (a, b) in a.iter().zip(b) {
-                    assert!((a - b).abs() < tolerance * scale, "{model}: {a} {b}");
+        self.points.clear();
+        (0..negatives + pairs.len()).for_each(|occurrence| self.points.extend(batch.row(occurrence)));
+        let [left, right] = &mut self.sides;
+        let made = self.operands.make(&self.points, width, negatives, [right, left]);
+        let [u, v] = &self.ends;
+        let positives = self.distance.numbers(&[u, v]);
+        self.weights.resize(pairs.len(), 0.0);
+        self.distances.resize(1 + negatives, T::zero());
+        self.slopes.resize(1 + negatives, T::zero());
+        let (weights, distances, of_distances) = (&mut self.weights, &mut self.distances, &mut self.slopes);
+        let (sign, mut total) = (T::nearest(self.sign), 0.0);
+        let [left, right] = &self.sides;
+        let formula_width = left.rows.len() / pairs.len();
+        self.all_pairs.gradients(
+            [left, right],
+            formula_width,
+            &mut self.of_sides,
+            &mut |i, scores, slopes| {
+                distances[0] = T::nearest(positives[i]);
+                distances[1..].iter_mut().zip(scores).for_each(|(distance, score)| *distance = *score * sign);
+                // Neighbours of the head, and the head itself, do not count.
+                let head = sampler.graph.pairs[pairs[i] as usize].0;
+                for &node in sampler.neighbours.of(head).iter().chain([&head]) {
+                    let occurrences = batch.number(node).into_iter().flat_map(|n| batch.occurrences(n));
+                    for column in occurrences.take_while(|&column| column < negatives) {
+                        distances[1 + column] = T::nearest(f64::INFINITY);
+                    }
                 }
-            }
+                let factor = sampler.factor::<T>(pairs[i]);
+                total += factor * loss::ranking_with_gradient(distances, of_distances);
+                weights[i] = factor * of_distances[0].to_f64();
+                let factor = T::nearest(factor) * sign;
+                slopes.iter_mut().zip(&of_distances[1..]).for_each(|(slope, x)| *slope = *x * factor);
+            },
+        );
+        let [of_heads, of_seconds] = &mut self.of_ends;
+        self.distance.gradients(&[u, v], weights, &mut [of_heads, of_seconds]);
+        let [left, right] = &self.of_sides;
+        made.gradients([right, left], &mut self.gradients);
+        let start = self.gradients.len();
+        self.gradients.resize(batch.len() * width, 0.0);
+        let rows = self.gradients[start..].chunks_exact_mut(pairs.len() * width);
+        for (end, rows) in self.of_ends.iter().zip(rows) {
+            rows.chunks_exact_mut(width).enumerate().for_each(|(i, row)| end.read(i, row));
         }
-        let tape = Tape::<f64>::new();
-        let x = tape.variable(&Tensor::new([1, 2], vec![1.0, 0.0]));
-        let sphere = Geometry::new(Model::Sphere, None).unwrap().single().unwrap();
-        assert!(distances(sphere, [x, x]).is_none());
+        total
     }
 
-    #[test]
-    fn neighbours_and_the_node_itself_are_masked() {
-        let mut builder = crate::graph::Builder::default();
-        [("a", "b"), ("a", "c"), ("b", "c"), ("d", "a")].iter().for_each(|(u, v)| builder.add(u, v, None));
-        let neighbours = builder.finish().neighbours();
-        // Nodes a, b, c, d are 0, 1, 2, 3; negatives may repeat.
-        let mask = mask::<f64>(&neighbours, &[0, 1], &[2, 3, 0, 2, 1]);
-        assert_eq!(mask, [1.0, 0.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0]);
+    fn gradients(&self) -> &[f64] {
+        &self.gradients
     }
 }

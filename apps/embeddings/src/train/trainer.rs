@@ -6,27 +6,17 @@ use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
 
 use crate::graph::{Graph, Neighbours};
+use crate::train::all_pairs::AllPairs;
 use crate::train::config::Config;
-use crate::train::fused::{Batches, Formulas};
-use crate::train::lock_free::{self, Batching, Shared};
+use crate::train::lock_free;
 use crate::train::losses::Losses;
-use crate::train::negatives::Sampler;
+use crate::train::negatives::{Negatives, Sampler};
 use crate::train::objective::Loss;
+use crate::train::own_negatives::OwnNegatives;
 use crate::train::parameters::Parameters;
-use crate::train::shared_step::{SharedFormulas, SharedStep};
-
-/// Number of pairs whose negatives are drawn together: enough to be worth several threads.
-const DRAWN_TOGETHER: usize = 4096;
-
-/// Number of pairs in a batch of a graph of so many pairs.
-pub(crate) fn batch(config: &Config, pairs: usize) -> usize {
-    config.batch.min(pairs.max(1))
-}
-
-/// Number of pairs whose negatives are drawn together: whole batches.
-pub(crate) fn drawn_together(batch: usize) -> usize {
-    (DRAWN_TOGETHER / batch).max(1) * batch
-}
+use crate::train::points::{Shared, Table};
+use crate::train::shared_negatives::SharedNegatives;
+use crate::train::step::{BatchLoss, Formulas, Step, Threads};
 
 /// How the steps of an epoch are computed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,8 +24,8 @@ pub(crate) enum Form {
     /// On a tape, batch by batch.
     Tape,
     /// Without a tape, batch by batch.
-    Fused,
-    /// Without a tape, pair by pair, without waiting for other threads.
+    Table,
+    /// Without a tape, batch by batch, without waiting for other threads.
     LockFree,
 }
 
@@ -43,10 +33,9 @@ impl Form {
     /// The ranking loss of a space form needs no tape on the processor, unless the curvature is learned.
     fn new(config: &Config, device: &Device) -> Result<Self> {
         let ranking = config.objective.loss == Loss::Ranking && !config.learn_kappa;
-        let width = config.geometry.manifold().ambient(config.dim);
-        let possible = ranking && device.is_cpu() && AllFormulas::new(config, width, config.lr).is_some();
-        match (possible, config.lock_free) {
-            (true, false) => Ok(Form::Fused),
+        let formulas = StepFormulas::new(config, config.lr);
+        match (ranking && device.is_cpu() && formulas.is_some(), config.lock_free) {
+            (true, false) => Ok(Form::Table),
             (true, true) => Ok(Form::LockFree),
             (false, false) => Ok(Form::Tape),
             (false, true) => Err(AppError::usage(
@@ -57,20 +46,31 @@ impl Form {
     }
 }
 
-/// The formulas of training without a tape.
-enum AllFormulas {
-    Own(Formulas),
-    Shared(SharedFormulas),
+/// The formulas of steps without a tape.
+struct StepFormulas {
+    formulas: Formulas,
+    /// For shared negative samples.
+    all_pairs: Option<AllPairs>,
 }
 
-impl AllFormulas {
+impl StepFormulas {
     /// For this configuration and rate, if there are such formulas.
-    fn new(config: &Config, width: usize, rate: f64) -> Option<Self> {
-        let formulas = Formulas::new(&config.geometry.manifold(), width, rate)?;
-        if config.shared_negatives == 0 {
-            return Some(AllFormulas::Own(formulas));
-        }
-        SharedFormulas::new(config.geometry.single()?, formulas).map(AllFormulas::Shared)
+    fn new(config: &Config, rate: f64) -> Option<Self> {
+        let manifold = config.geometry.manifold();
+        let formulas = Formulas::new(&manifold, manifold.ambient(config.dim), rate)?;
+        let all_pairs = match config.shared_negatives {
+            0 => None,
+            _ => Some(AllPairs::new(config.geometry.single()?)?),
+        };
+        Some(StepFormulas { formulas, all_pairs })
+    }
+
+    fn own<T: Float>(&self, threads: Threads) -> Step<T, OwnNegatives<T>> {
+        Step::new(&self.formulas, threads, OwnNegatives::new(&self.formulas, threads))
+    }
+
+    fn shared<T: Float>(&self, all_pairs: &AllPairs, threads: Threads) -> Step<T, SharedNegatives<T>> {
+        Step::new(&self.formulas, threads, SharedNegatives::new(&self.formulas, all_pairs))
     }
 }
 
@@ -92,8 +92,11 @@ impl<'a, T: Shared> Trainer<'a, T> {
         sgd: RiemannianSgd<T>,
         device: &Device,
     ) -> Result<Self> {
-        let own = if config.shared_negatives > 0 { 0 } else { config.negatives };
-        let mut sampler = Sampler::new(graph, config.seed, own, config.negative_power);
+        let negatives = match config.shared_negatives {
+            0 => Negatives::Own(config.negatives),
+            count => Negatives::Shared(count),
+        };
+        let mut sampler = Sampler::new(graph, config.seed, negatives, config.negative_power);
         if config.sample_by_weight {
             sampler = sampler.by_weight()?;
         }
@@ -123,81 +126,92 @@ impl<'a, T: Shared> Trainer<'a, T> {
     /// Makes one pass over the pairs. Returns the mean loss per pair.
     pub(crate) fn epoch(&mut self, epoch: u64, checkpoints: &mut Checkpoints) -> Result<f64> {
         let order = self.sampler.order(epoch);
-        let manifold = *self.parameters.points.manifold();
-        let shape = self.parameters.points.value().shape();
-        let (nodes, width) = (shape.rows().len(), shape.width());
-        let formulas = AllFormulas::new(self.config, width, self.sgd.rate());
-        let (batch, negatives) = (batch(self.config, order.len()), self.config.shared_negatives);
+        let formulas = StepFormulas::new(self.config, self.sgd.rate());
         let total = match (self.form, formulas) {
             (Form::LockFree, Some(formulas)) => {
-                let (table, sampler) = (self.parameters.points.points_mut().data_mut(), &self.sampler);
-                let loss = match formulas {
-                    AllFormulas::Own(formulas) => {
-                        lock_free::epoch(&manifold, &formulas, sampler, epoch, &order, table, width)
-                    }
-                    AllFormulas::Shared(formulas) => {
-                        let batches = Batching { order: &order, batch, negatives };
-                        lock_free::shared_epoch(&manifold, &formulas, sampler, epoch, batches, table, width)
-                    }
-                };
+                let loss = self.lock_free(epoch, &order, &formulas);
                 let loss = loss.map_err(|node| self.diverged(node));
                 checkpoints.checked(epoch + 1, "loss", loss)?
             }
-            (Form::Fused, Some(AllFormulas::Own(formulas))) => {
-                let mut fused = Batches::new(formulas, nodes, width);
-                self.batches(epoch, &order, checkpoints, |trainer, _, pairs, candidates| {
-                    let points = trainer.parameters.points.points_mut().data_mut();
-                    let loss = fused.step(&trainer.sampler, pairs, candidates, points);
-                    loss.map_err(|node| trainer.diverged(node))
-                })?
-            }
-            (Form::Fused, Some(AllFormulas::Shared(formulas))) => {
-                let mut fused = SharedStep::new(&formulas, width);
-                self.batches(epoch, &order, checkpoints, |trainer, step, pairs, _| {
-                    let negatives = trainer.sampler.shared(step, negatives);
-                    let points = trainer.parameters.points.points_mut().data_mut();
-                    let loss = fused.step_in(&trainer.sampler, pairs, &negatives, points);
-                    loss.map_err(|node| trainer.diverged(node))
-                })?
-            }
+            (Form::Table, Some(formulas)) => match &formulas.all_pairs {
+                None => self.on_table(epoch, &order, checkpoints, formulas.own(Threads::Pool))?,
+                Some(all_pairs) => {
+                    let step = formulas.shared(all_pairs, Threads::Pool);
+                    self.on_table(epoch, &order, checkpoints, step)?
+                }
+            },
             _ => self.batches(epoch, &order, checkpoints, Trainer::step_on_tape)?,
         };
         Ok(total / order.len() as f64)
     }
 
-    /// Takes a `step` for each batch of pairs with their candidates. Returns the loss, summed over the pairs.
+    /// One pass without waiting for other threads.
+    fn lock_free(
+        &mut self,
+        epoch: u64,
+        order: &[u32],
+        formulas: &StepFormulas,
+    ) -> std::result::Result<f64, u32> {
+        let manifold = *self.parameters.points.manifold();
+        let (table, sampler) = (self.parameters.points.points_mut().data_mut(), &self.sampler);
+        let batch = self.config.batch_of(order.len());
+        match &formulas.all_pairs {
+            None => {
+                let step = || formulas.own(Threads::One);
+                lock_free::epoch(&manifold, step, sampler, epoch, order, batch, table)
+            }
+            Some(all_pairs) => {
+                let step = || formulas.shared(all_pairs, Threads::One);
+                lock_free::epoch(&manifold, step, sampler, epoch, order, batch, table)
+            }
+        }
+    }
+
+    /// One pass by such steps on the table of points.
+    fn on_table<L: BatchLoss<T>>(
+        &mut self,
+        epoch: u64,
+        order: &[u32],
+        checkpoints: &mut Checkpoints,
+        mut step: Step<T, L>,
+    ) -> Result<f64> {
+        let width = self.parameters.points.value().width();
+        self.batches(epoch, order, checkpoints, |trainer, pairs, drawn| {
+            let rows = trainer.parameters.points.points_mut().data_mut();
+            let loss = step.step(&trainer.sampler, pairs, drawn, &mut Table { rows, width });
+            loss.map_err(|node| trainer.diverged(node))
+        })
+    }
+
+    /// Takes a `step` for each batch of pairs with what was drawn for it. Returns the loss, summed over the
+    /// pairs.
     fn batches(
         &mut self,
         epoch: u64,
         order: &[u32],
         checkpoints: &mut Checkpoints,
-        mut step: impl FnMut(&mut Self, u64, &[u32], &[u32]) -> std::result::Result<f64, OptimError>,
+        mut step: impl FnMut(&mut Self, &[u32], &[u32]) -> std::result::Result<f64, OptimError>,
     ) -> Result<f64> {
-        let batch = batch(self.config, order.len());
-        let (mut candidates, mut total) = (Vec::new(), 0.0);
+        let batch = self.config.batch_of(order.len());
+        let (mut drawn, mut total) = (Vec::new(), 0.0);
         let mut steps = epoch * order.len().div_ceil(batch) as u64;
-        let together = drawn_together(batch);
+        let together = Config::drawn_together(batch);
         for (block, pairs) in order.chunks(together).enumerate() {
-            self.sampler.candidates(epoch, batch, block * (together / batch), pairs, &mut candidates);
-            let candidates = candidates.chunks(batch * self.sampler.width());
-            for (pairs, candidates) in pairs.chunks(batch).zip(candidates) {
+            self.sampler.draw_batches(epoch, batch, block * (together / batch), pairs, &mut drawn);
+            let drawn = drawn.chunks(self.sampler.drawn(batch));
+            for (pairs, drawn) in pairs.chunks(batch).zip(drawn) {
                 steps += 1;
-                total += checkpoints.checked(steps, "loss", step(self, steps, pairs, candidates))?;
+                total += checkpoints.checked(steps, "loss", step(self, pairs, drawn))?;
             }
         }
         Ok(total)
     }
 
     /// A step on the tape. Returns the loss, summed over the pairs.
-    fn step_on_tape(
-        &mut self,
-        step: u64,
-        pairs: &[u32],
-        candidates: &[u32],
-    ) -> std::result::Result<f64, OptimError> {
+    fn step_on_tape(&mut self, pairs: &[u32], drawn: &[u32]) -> std::result::Result<f64, OptimError> {
         let Trainer { config, sampler, parameters, sgd, tape, .. } = self;
         tape.reset();
-        let losses = Losses { config, sampler, parameters, tape }.losses(step, pairs, candidates);
+        let losses = Losses { config, sampler, parameters, tape }.losses(pairs, drawn);
         let batch_loss = losses.sum();
         let loss = batch_loss.item();
         let gradients = tape.backward(batch_loss);
@@ -264,25 +278,29 @@ mod tests {
     }
 
     #[test]
-    fn the_fused_trainer_takes_the_steps_of_the_tape() {
+    fn steps_on_a_table_are_those_of_the_tape() {
         let graph = tree();
         for model in [Model::Poincare, Model::Lorentz, Model::HalfSpace, Model::Sphere, Model::Euclidean] {
             let (points, losses) = trained(&config(model), &graph, Form::Tape, 3);
-            let (fused, fused_losses) = trained(&config(model), &graph, Form::Fused, 3);
-            let difference = difference(&points, &fused);
+            let (on_table, table_losses) = trained(&config(model), &graph, Form::Table, 3);
+            let difference = difference(&points, &on_table);
             assert!(difference < 1e-10, "{model}: {difference}");
-            for (loss, fused) in losses.iter().zip(&fused_losses) {
-                assert!((loss - fused).abs() < 1e-12 * loss, "{loss} {fused}");
+            for (loss, expected) in losses.iter().zip(&table_losses) {
+                assert!((loss - expected).abs() < 1e-12 * loss, "{loss} {expected}");
             }
             assert!(losses[2] < losses[0]);
+            // One thread takes the batches in their order.
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+            let (alone, _) = pool.install(|| trained(&config(model), &graph, Form::LockFree, 3));
+            assert_eq!(alone.data(), on_table.data());
         }
     }
 
-    /// On two threads, with other negatives than in batches.
+    /// On two threads.
     #[test]
     fn lock_free_steps_lower_the_loss_as_much() {
         let (graph, config) = (tree(), config(Model::Poincare));
-        let (_, batches) = trained(&config, &graph, Form::Fused, 3);
+        let (_, batches) = trained(&config, &graph, Form::Table, 3);
         let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
         for _ in 0..5 {
             let (points, losses) = pool.install(|| trained(&config, &graph, Form::LockFree, 3));
@@ -343,16 +361,16 @@ mod tests {
             for count in [1, 5, 60] {
                 let shared = Config { geometry, shared_negatives: count, ..config(Model::Poincare) };
                 let (points, losses) = trained(&shared, &graph, Form::Tape, 3);
-                let (fused, fused_losses) = trained(&shared, &graph, Form::Fused, 3);
-                let difference = difference(&points, &fused);
+                let (on_table, table_losses) = trained(&shared, &graph, Form::Table, 3);
+                let difference = difference(&points, &on_table);
                 assert!(difference < 1e-10, "{geometry}, {count}: {difference}");
-                for (loss, fused) in losses.iter().zip(&fused_losses) {
-                    assert!((loss - fused).abs() < 1e-12 * (1.0 + loss), "{count}: {loss} {fused}");
+                for (loss, expected) in losses.iter().zip(&table_losses) {
+                    assert!((loss - expected).abs() < 1e-12 * (1.0 + loss), "{count}: {loss} {expected}");
                 }
                 // One thread takes the batches in their order.
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
                 let (alone, _) = pool.install(|| trained(&shared, &graph, Form::LockFree, 3));
-                assert_eq!(alone.data(), fused.data());
+                assert_eq!(alone.data(), on_table.data());
             }
         }
     }

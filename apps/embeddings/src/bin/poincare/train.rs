@@ -88,8 +88,8 @@ pub(crate) struct Train {
     /// Number of edges in a batch.
     #[arg(long, default_value_t = default_config().batch, help_heading = "Training")]
     batch: usize,
-    /// Let threads step the points without waiting for each other: faster, but the result differs from run to
-    /// run. The steps are edge by edge, whatever --batch says, or batch by batch with --shared-negatives.
+    /// Let threads take batches without waiting for each other: faster, but the result differs from run to
+    /// run. With one thread it is the result without this option.
     #[arg(long, help_heading = "Training")]
     lock_free: bool,
     /// Where the points start.

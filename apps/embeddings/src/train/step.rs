@@ -1,0 +1,213 @@
+//! A step of training without a tape: the loss of a batch of pairs finds gradients, and every node moves by
+//! the sum of its own.
+
+use cotangent::engine::{RowProgram, StraightLine, Tiles};
+use cotangent::prelude::*;
+use rayon::prelude::*;
+
+use crate::train::batch::Batch;
+use crate::train::negatives::Sampler;
+use crate::train::points::Points;
+
+/// The loss of a batch of pairs.
+pub(crate) trait BatchLoss<T: Float> {
+    /// The element type of gradients.
+    type Gradient: Float;
+
+    /// Lists the nodes whose points the loss takes; a node can occur several times. `drawn` are the negative
+    /// samples of the batch: see [`Sampler::draw_batch`].
+    fn nodes(&self, sampler: &Sampler<'_>, pairs: &[u32], drawn: &[u32], nodes: &mut Vec<u32>);
+
+    /// The loss, summed over the pairs.
+    fn loss(&mut self, sampler: &Sampler<'_>, pairs: &[u32], batch: &Batch<T>) -> f64;
+
+    /// The gradients of the last loss: a row for each of the [`nodes`](Self::nodes).
+    fn gradients(&self) -> &[Self::Gradient];
+}
+
+/// The formulas of a step on a manifold.
+#[derive(Clone)]
+pub(crate) struct Formulas {
+    /// The distance of two points.
+    pub(crate) distance: StraightLine,
+    /// A step of gradient descent.
+    descent: StraightLine,
+    /// Number of coordinates of a point.
+    pub(crate) width: usize,
+}
+
+impl Formulas {
+    /// The distance and a step of gradient descent, if both are row formulas.
+    pub(crate) fn new<M: Manifold>(manifold: &M, width: usize, rate: f64) -> Option<Self> {
+        Some(Formulas {
+            distance: StraightLine::number(width, |[x, y]| manifold.dist(x, y))?,
+            descent: StraightLine::vector(width, |[x, g]| manifold.descend(x, g, &x.constant(rate)))?,
+            width,
+        })
+    }
+}
+
+/// How many threads a step takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Threads {
+    /// One.
+    One,
+    /// Those of the current pool.
+    Pool,
+}
+
+/// Nodes that one thread moves together.
+const TOGETHER: usize = 128;
+
+/// What a step needs. The result does not depend on the number of threads.
+pub(crate) struct Step<T: Float, L> {
+    pub(crate) loss: L,
+    pub(crate) batch: Batch<T>,
+    nodes: Vec<u32>,
+    moves: Moves<T>,
+}
+
+impl<T: Float, L: BatchLoss<T>> Step<T, L> {
+    pub(crate) fn new(formulas: &Formulas, threads: Threads, loss: L) -> Self {
+        let moves = Moves { descent: formulas.descent.clone(), threads, groups: Vec::new() };
+        Step { loss, batch: Batch::new(formulas.width), nodes: Vec::new(), moves }
+    }
+
+    /// Takes a step for the pairs of a batch. Returns the loss, summed over the pairs. If it is not finite,
+    /// the points are [projected](Points::project) and it is computed again; if it still is not, no point
+    /// changes.
+    ///
+    /// # Errors
+    /// The first node whose point would not be finite. No point has changed.
+    pub(crate) fn step(
+        &mut self,
+        sampler: &Sampler<'_>,
+        pairs: &[u32],
+        drawn: &[u32],
+        points: &mut impl Points<T>,
+    ) -> Result<f64, u32> {
+        self.read(sampler, pairs, drawn, points);
+        let mut loss = self.loss.loss(sampler, pairs, &self.batch);
+        if !loss.is_finite() {
+            self.batch.project(points);
+            loss = self.loss.loss(sampler, pairs, &self.batch);
+            if !loss.is_finite() {
+                return Ok(loss);
+            }
+        }
+        self.moves.step(&self.batch, self.loss.gradients(), points)?;
+        Ok(loss)
+    }
+
+    /// Reads the points of a batch.
+    pub(crate) fn read(
+        &mut self,
+        sampler: &Sampler<'_>,
+        pairs: &[u32],
+        drawn: &[u32],
+        points: &impl Points<T>,
+    ) {
+        self.nodes.clear();
+        self.loss.nodes(sampler, pairs, drawn, &mut self.nodes);
+        self.batch.read(&self.nodes, points);
+    }
+}
+
+/// Moves the nodes of a batch.
+struct Moves<T> {
+    descent: StraightLine,
+    threads: Threads,
+    groups: Vec<Group<T>>,
+}
+
+/// Nodes that are moved together.
+struct Group<T> {
+    descent: RowProgram<T>,
+    points: Tiles,
+    gradients: Tiles,
+    sum: Vec<f64>,
+    /// The numbers of the nodes, and their new points.
+    numbers: Vec<u32>,
+    rows: Vec<T>,
+    outcome: Result<(), usize>,
+}
+
+impl<T: Float> Moves<T> {
+    /// Moves every node of the batch by the sum of its gradients, which are added up in their order.
+    ///
+    /// # Errors
+    /// The first node whose point would not be finite. No point has changed.
+    fn step<G: Float>(
+        &mut self,
+        batch: &Batch<T>,
+        gradients: &[G],
+        points: &mut impl Points<T>,
+    ) -> Result<(), u32> {
+        let width = batch.width();
+        let count = batch.nodes().div_ceil(TOGETHER);
+        while self.groups.len() < count {
+            self.groups.push(Group {
+                descent: RowProgram::new(self.descent.clone()),
+                points: Tiles::new(width),
+                gradients: Tiles::new(width),
+                sum: vec![0.0; width],
+                numbers: Vec::new(),
+                rows: Vec::new(),
+                outcome: Ok(()),
+            });
+        }
+        let groups = &mut self.groups[..count];
+        let given = &*points;
+        let find = |(g, group): (usize, &mut Group<T>)| {
+            let numbers = g * TOGETHER..batch.nodes().min((g + 1) * TOGETHER);
+            group.numbers.clear();
+            let numbers = numbers.filter(|&number| given.moves(batch.node(number)));
+            group.numbers.extend(numbers.map(|number| number as u32));
+            group.find(batch, gradients);
+        };
+        if count > 1 && self.threads == Threads::Pool {
+            groups.par_iter_mut().enumerate().for_each(find);
+        } else {
+            groups.iter_mut().enumerate().for_each(find);
+        }
+        for group in &*groups {
+            group.outcome.map_err(|row| batch.node(group.numbers[row] as usize))?;
+        }
+        for group in &*groups {
+            for (&number, row) in group.numbers.iter().zip(group.rows.chunks_exact(width)) {
+                points.write(batch.node(number as usize), row);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<T: Float> Group<T> {
+    /// Finds the new points of the group's nodes.
+    fn find<G: Float>(&mut self, batch: &Batch<T>, gradients: &[G]) {
+        let Group { descent, points, gradients: sums, sum, numbers, rows, outcome } = self;
+        let width = batch.width();
+        points.clear();
+        sums.clear();
+        for &number in &*numbers {
+            points.push(batch.point(number as usize));
+            let mut rows = batch.occurrences(number as usize).map(|i| &gradients[i * width..][..width]);
+            let first = rows.next().expect("a node occurs");
+            let Some(second) = rows.next() else {
+                sums.push(first);
+                continue;
+            };
+            sum.iter_mut().zip(first).zip(second).for_each(|((sum, x), y)| *sum = x.to_f64() + y.to_f64());
+            for row in rows {
+                sum.iter_mut().zip(row).for_each(|(sum, x)| *sum += x.to_f64());
+            }
+            sums.push(sum);
+        }
+        *outcome = descent.run(&[&*points, &*sums]).map(|new| {
+            rows.resize(numbers.len() * width, T::zero());
+            for (j, row) in rows.chunks_exact_mut(width).enumerate() {
+                new.read(j, row);
+            }
+        });
+    }
+}
