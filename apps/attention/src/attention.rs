@@ -6,7 +6,7 @@ use cotangent::layers::score::{Mapped, least_dimensions};
 use cotangent::layers::{Aggregation, PointMap, Score, Weights, score};
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
-use cotangent_apps_common::options;
+use cotangent_apps_common::{config, options};
 use serde::{Deserialize, Serialize};
 
 /// The attention scores that an application offers, by name: those of the library, and a program's own.
@@ -157,16 +157,7 @@ pub struct AttentionOptions {
 impl Default for AttentionOptions {
     /// The values when no option is given.
     fn default() -> Self {
-        AttentionOptions {
-            weights: WeightsOption::Softmax,
-            aggregate: AggregateOption::Euclidean,
-            map: None,
-            values: ValuesOption::Exp,
-            light: None,
-            radius: None,
-            sharpness: None,
-            learn_sharpness: false,
-        }
+        config::parse(&[])
     }
 }
 
@@ -234,21 +225,6 @@ impl AttentionOptions {
             return Err(AppError::usage(format!("--head-dim {value}: --values {name} needs 2 or more")));
         }
         Ok(())
-    }
-
-    /// The name of the first option whose value differs, if any.
-    pub fn difference(&self, other: &Self) -> Option<&'static str> {
-        let differs = [
-            ("weights", self.weights != other.weights),
-            ("aggregate", self.aggregate != other.aggregate),
-            ("map", self.map != other.map),
-            ("values", self.values != other.values),
-            ("light", self.light != other.light),
-            ("radius", self.radius != other.radius),
-            ("sharpness", self.sharpness != other.sharpness),
-            ("learn-sharpness", self.learn_sharpness != other.learn_sharpness),
-        ];
-        options::first_true(&differs)
     }
 
     /// Applies the options to an attention.

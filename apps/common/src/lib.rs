@@ -4,6 +4,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`command_line`] | what every command line has: `--quiet`, `--json`, `--generate` |
+//! | [`config`] | the configuration of a run, which clap fills and serde prints |
 //! | [`options`], [`device`], [`precision`], [`space`], [`threads`] | options of several applications |
 //! | [`memory`] | whether what the options ask for fits in memory |
 //! | [`error`] | errors as one line |
@@ -26,6 +27,7 @@
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod command_line;
+pub mod config;
 pub mod confusion;
 pub mod curves;
 pub mod device;

@@ -1,10 +1,10 @@
 //! Everything that determines the result of a run, except the data.
 
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
 use cotangent_apps_common::error::{AppError, Result};
-use cotangent_apps_common::options;
 use cotangent_apps_common::precision::Precision;
 pub use cotangent_apps_common::space::Space;
+use cotangent_apps_common::{config, options};
 use serde::{Deserialize, Serialize};
 
 use crate::words::VectorKind;
@@ -33,16 +33,31 @@ impl Size {
 }
 
 /// The geometry of each part: the ablations of section 6.1.2.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Args, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spaces {
-    /// Of mention words, character RNN and context GRU.
+    /// Geometry of the encoder: of mention words, character RNN and context GRU [default: by --space].
+    #[arg(long, value_enum, required = false, default_value_if("size", "xlarge", "euclidean"))]
+    #[arg(default_value_ifs = by_space(), help_heading = "Model")]
     pub encoder: Space,
-    /// Of both distance attentions, and of the midpoint of the characters.
+    /// Geometry of the attention, and of the midpoint of the characters [default: by --space].
+    #[arg(long, value_enum, required = false, default_value_ifs = by_space(), help_heading = "Model")]
     pub attention: Space,
-    /// Of the concatenation of mention, characters and context.
+    /// Geometry of the concatenation of mention, characters and context [default: by --space].
+    #[arg(long, value_enum, required = false, default_value_ifs = by_space(), help_heading = "Model")]
     pub concatenation: Space,
-    /// Of the logistic regression.
+    /// Geometry of the logistic regression [default: by --space].
+    #[arg(long, value_enum, required = false, default_value_ifs = by_space(), help_heading = "Model")]
     pub mlr: Space,
+}
+
+/// The default geometry of a part.
+fn by_space() -> impl Iterator<Item = (&'static str, String, String)> {
+    config::by("space", config::name::<Space>)
+}
+
+/// The default dimension of a part for each size: one of its [dimensions](Size::dims).
+fn by_size(part: usize) -> impl Iterator<Item = (&'static str, String, String)> {
+    config::by("size", move |size: Size| size.dims()[part])
 }
 
 impl Spaces {
@@ -99,63 +114,115 @@ pub enum Reduction {
 }
 
 /// Everything that determines the result of a run, except the data.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+///
+/// By default the sizes are those of the paper's Table 8, but the training is for the crowd data alone. The
+/// paper trains 40 epochs on six million mentions besides the crowd's, in batches of 900, 350 or 160, at a
+/// learning rate of 5e-4. For 2,000 mentions alone that is too few steps. 100 passes (20 epochs of five) in
+/// batches of 100 at a rate of 2e-3 are a choice of this project, by results on dev: at 5e-4 in batches of 32
+/// the Euclidean model with usual logits was worse after 100 passes than with these settings after 40. So are
+/// the numbers of words and characters that are read, and the radius of plain word vectors. The paper
+/// computes in f64; f32 takes half the time, and its ball ends at a distance of 17.3 from the origin.
+#[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Config {
-    /// The size that the dimensions come from, if all are its own.
+    /// Dimensions of the paper's Table 8. The encoder of xlarge is Euclidean.
+    // None if a dimension is not that of the size.
+    #[arg(long, value_enum, default_value = "base", help_heading = "Model")]
     pub size: Option<Size>,
+    /// Geometry of all parts that have no option of their own.
+    #[arg(long, value_enum, default_value = "hyperbolic", help_heading = "Model")]
+    #[serde(skip)]
+    pub space: Option<Space>,
     /// The geometry of each part.
+    #[command(flatten)]
     pub spaces: Spaces,
-    /// d_M: dimension of mentions.
+    /// Dimension of mentions, d_M in the paper [default: by --size].
+    #[arg(long, required = false, default_value_ifs = by_size(0), help_heading = "Model")]
     pub mention_dim: usize,
-    /// d_C: dimension of characters.
+    /// Dimension of characters, d_C [default: by --size].
+    #[arg(long, required = false, default_value_ifs = by_size(1), help_heading = "Model")]
     pub char_dim: usize,
-    /// d_S: dimension of each direction of the context.
+    /// Dimension of each direction of the context, d_S [default: by --size].
+    #[arg(long, required = false, default_value_ifs = by_size(2), help_heading = "Model")]
     pub context_dim: usize,
-    /// m: dimension of the concatenation. In the paper it is d_M + d_C + 2 d_S.
-    pub dim: usize,
-    /// How distances become weights.
+    /// Dimension of the concatenation and the logistic regression [default: the sum of the parts'
+    /// dimensions, d_M + d_C + 2 d_S].
+    #[arg(long, help_heading = "Model")]
+    #[serde(with = "config::known")]
+    pub dim: Option<usize>,
+    /// How distances become the weights of the attention.
+    #[arg(long, value_enum, default_value_t = AttentionWeights::Softmax, help_heading = "Model")]
     pub attention_weights: AttentionWeights,
-    /// Whether eq. 17 has its c.
+    /// Subtract a learned number from the attention's scores, as the authors tried: c of eq. 17. In a softmax
+    /// it cancels.
+    #[arg(long, help_heading = "Model")]
     pub attention_offset: bool,
-    /// The form of the logistic regression.
+    /// Form of the logistic regression.
+    #[arg(long, value_enum, default_value_t = Regression::Points, help_heading = "Model")]
     pub regression: Regression,
-    /// Where the word vectors live.
+    /// Where the word vectors live: plain vectors enter a hyperbolic encoder by exp at the origin, points of
+    /// the ball a Euclidean one by log. A Euclidean encoder under hyperbolic attention learns badly from
+    /// plain vectors as long as those of GloVe; give it points of the ball.
+    #[arg(long, value_enum, default_value_t = VectorKind::Euclidean, help_heading = "Data")]
     pub vectors: VectorKind,
-    /// Radius of the ball in which plain vectors become points.
+    /// Radius of the ball in which plain vectors become points, up to 1.
+    #[arg(long, default_value_t = 0.5, allow_negative_numbers = true, help_heading = "Data")]
     pub word_radius: f64,
-    /// The largest number of words of a mention. The first ones are read.
+    /// Number of words of a mention that are read, the first ones.
+    #[arg(long, default_value_t = 5, help_heading = "Data")]
     pub mention_words: usize,
-    /// The largest number of words of mention and context together. Those around the mention are read.
+    /// Number of words that are read of a mention and the context around it, together.
+    #[arg(long, default_value_t = 25, help_heading = "Data")]
     pub context_words: usize,
-    /// The largest number of characters of a mention. The first ones are read.
+    /// Number of characters of a mention that are read, the first ones.
+    #[arg(long, default_value_t = 10, help_heading = "Data")]
     pub mention_chars: usize,
     /// What is minimised.
+    #[arg(long, value_enum, default_value_t = Loss::MultiTask, help_heading = "Training")]
     pub loss: Loss,
-    /// How the types' losses become one.
+    /// How the cross-entropies of a mention's types become one number.
+    #[arg(long, value_enum, default_value_t = Reduction::Mean, help_heading = "Training")]
     pub reduction: Reduction,
-    /// A type is predicted if its probability is above this.
+    /// A type is predicted if its probability is above this. If none is, the best one is predicted.
+    #[arg(long, default_value_t = 0.5, allow_negative_numbers = true, help_heading = "Training")]
     pub threshold: f64,
-    /// Evaluations on the dev mentions.
+    /// Number of epochs. After each the model is evaluated on the dev mentions.
+    #[arg(long, default_value_t = 20, help_heading = "Training")]
     pub epochs: u64,
     /// Passes over the training mentions in an epoch: the crowd cycles of Table 8.
+    #[arg(long, default_value_t = 5, help_heading = "Training")]
     pub cycles: u64,
-    /// Number of mentions in a batch.
+    /// Number of mentions in a batch. The paper has 900 at base, 350 at large and 160 at xlarge, for many
+    /// more mentions.
+    #[arg(long, default_value_t = 100, help_heading = "Training")]
     pub batch: usize,
-    /// Rate at which coordinates of words are dropped.
+    /// Rate at which coordinates of words are dropped while training.
+    #[arg(long, default_value_t = 0.2, allow_negative_numbers = true, help_heading = "Training")]
     pub input_dropout: f64,
-    /// Rate at which coordinates of what is concatenated are dropped.
+    /// Rate at which coordinates of what is concatenated are dropped while training.
+    #[arg(long, default_value_t = 0.1, allow_negative_numbers = true, help_heading = "Training")]
     pub concat_dropout: f64,
-    /// Learning rate of Riemannian Adam.
+    /// Initial learning rate of Riemannian Adam. The paper has 5e-4, for many more mentions.
+    #[arg(long, default_value_t = 2e-3, allow_negative_numbers = true, help_heading = "Training")]
     pub lr: f64,
-    /// Final learning rate as a factor of the first one. The rate falls along half a cosine.
+    /// Final learning rate as a factor of the initial one, from 0 to 1. The rate falls along half a cosine;
+    /// 1 keeps it constant.
+    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true, help_heading = "Training")]
     pub lr_floor: f64,
-    /// The largest norm of a step's gradient, over all parameters together.
+    /// Largest norm of a step's gradient, over all parameters together. Longer gradients are scaled down
+    /// to it.
+    #[arg(long, default_value_t = 5.0, allow_negative_numbers = true, help_heading = "Training")]
     pub clip: f64,
-    /// Floating-point type of all numbers.
+    /// Floating-point type of all numbers. The paper has f64, which takes twice the time.
+    #[arg(long, value_enum, default_value_t = Precision::F32, help_heading = "Model")]
     pub precision: Precision,
-    /// Seed of all random draws.
+    /// Seed of the initial model, of dropout and of the order of the mentions. Same seed, same result, for
+    /// any number of threads.
+    #[arg(long, default_value_t = 42, help_heading = "Training")]
     pub seed: u64,
-    /// β of eq. 8 before the first step, in both attentions. Files of earlier versions have none: it was 1.
+    /// Factor β of the attention's distances before the first step (eq. 8); it is learned. The authors' program
+    /// starts within ±0.01.
+    // Files of earlier versions have none: it was 1.
+    #[arg(long, default_value_t = one(), allow_negative_numbers = true, help_heading = "Model")]
     #[serde(default = "one")]
     pub sharpness: f64,
 }
@@ -166,60 +233,40 @@ fn one() -> f64 {
 }
 
 impl Config {
-    /// The model of Table 8, in a size of the paper, and a training for the crowd data alone, which is not
-    /// Table 8's.
-    ///
-    /// The paper trains 40 epochs on six million mentions besides the crowd's, in batches of 900, 350 or
-    /// 160, at a learning rate of 5e-4. For 2,000 mentions alone that is too few steps. 100 passes (20 epochs
-    /// of five) in batches of 100 at a rate of 2e-3 are a choice of this project, by results on dev: at 5e-4
-    /// in batches of 32 the Euclidean model with usual logits was worse after 100 passes than with these
-    /// settings after 40. So are the numbers of words and characters that are read, and the radius of plain
-    /// word vectors. The paper computes in f64; f32 takes half the time, and its ball ends at a distance of
-    /// 17.3 from the origin.
+    /// The settings without other options than the size and the geometry.
     pub fn for_crowd(size: Size, space: Space) -> Self {
-        let [mention_dim, char_dim, context_dim] = size.dims();
-        let encoder = if size == Size::Xlarge { Space::Euclidean } else { space };
-        Config {
-            size: Some(size),
-            spaces: Spaces { encoder, ..Spaces::all(space) },
-            mention_dim,
-            char_dim,
-            context_dim,
-            dim: mention_dim + char_dim + 2 * context_dim,
-            attention_weights: AttentionWeights::Softmax,
-            attention_offset: false,
-            regression: Regression::Points,
-            vectors: VectorKind::Euclidean,
-            word_radius: 0.5,
-            mention_words: 5,
-            context_words: 25,
-            mention_chars: 10,
-            loss: Loss::MultiTask,
-            reduction: Reduction::Mean,
-            threshold: 0.5,
-            epochs: 20,
-            cycles: 5,
-            batch: 100,
-            input_dropout: 0.2,
-            concat_dropout: 0.1,
-            lr: 2e-3,
-            lr_floor: 1.0,
-            clip: 5.0,
-            precision: Precision::F32,
-            seed: 42,
-            sharpness: one(),
-        }
+        let [size, space] = [config::name(size), config::name(space)];
+        config::parse::<Config>(&["--size", &size, "--space", &space]).complete()
+    }
+
+    /// Fills in what follows from other options: the dimension of the concatenation, and whether all
+    /// dimensions are those of the size.
+    pub fn complete(mut self) -> Self {
+        let parts = [self.mention_dim, self.char_dim, self.context_dim];
+        let sum = self.parts_dim();
+        let dim = *self.dim.get_or_insert(sum);
+        self.size = self.size.filter(|size| parts == size.dims() && dim == sum);
+        Config { space: None, ..self }
+    }
+
+    /// The sum of the parts' dimensions.
+    fn parts_dim(&self) -> usize {
+        let parts = [self.mention_dim, self.char_dim, self.context_dim, self.context_dim];
+        parts.into_iter().fold(0, usize::saturating_add)
+    }
+
+    /// m: dimension of the concatenation and the logistic regression.
+    pub fn dim(&self) -> usize {
+        self.dim.unwrap_or_default()
     }
 
     /// The options that the number of parameters depends on. One that follows from others is 0.
     pub(crate) fn sizes(&self) -> [(&'static str, usize); 6] {
-        let parts = [self.mention_dim, self.char_dim, self.context_dim, self.context_dim];
-        let is_sum = self.dim == parts.into_iter().fold(0, usize::saturating_add);
         [
             ("mention-dim", self.mention_dim),
             ("char-dim", self.char_dim),
             ("context-dim", self.context_dim),
-            ("dim", if is_sum { 0 } else { self.dim }),
+            ("dim", if self.dim() == self.parts_dim() { 0 } else { self.dim() }),
             ("mention-words", self.mention_words),
             ("context-words", self.context_words),
         ]
@@ -229,7 +276,7 @@ impl Config {
     /// types. It is a float, because sizes that a user gives could overflow an integer.
     pub(crate) fn least_parameters(&self, width: usize, types: usize) -> f64 {
         let [mention, characters, context, dim, width, types] =
-            [self.mention_dim, self.char_dim, self.context_dim, self.dim, width, types].map(|n| n as f64);
+            [self.mention_dim, self.char_dim, self.context_dim, self.dim(), width, types].map(|n| n as f64);
         let encoder = mention * width + 2.0 * characters * characters + 6.0 * context * (context + width);
         let positions = mention * self.mention_words as f64 + 2.0 * context * 2.0 * self.context_words as f64;
         let attention = positions + 2.0 * (mention * mention + 4.0 * context * context);
@@ -245,7 +292,7 @@ impl Config {
             ("mention-dim", self.mention_dim as u64),
             ("char-dim", self.char_dim as u64),
             ("context-dim", self.context_dim as u64),
-            ("dim", self.dim as u64),
+            ("dim", self.dim() as u64),
             ("mention-words", self.mention_words as u64),
             ("context-words", self.context_words as u64),
             ("mention-chars", self.mention_chars as u64),
@@ -283,40 +330,9 @@ impl Config {
 
     /// The name of the first option whose value differs from `other`'s, if any. A run can be resumed only if
     /// none does.
-    pub(crate) fn difference(&self, other: &Config) -> Option<&'static str> {
-        let differs = [
-            ("encoder", self.spaces.encoder != other.spaces.encoder),
-            ("attention", self.spaces.attention != other.spaces.attention),
-            ("concatenation", self.spaces.concatenation != other.spaces.concatenation),
-            ("mlr", self.spaces.mlr != other.spaces.mlr),
-            ("mention-dim", self.mention_dim != other.mention_dim),
-            ("char-dim", self.char_dim != other.char_dim),
-            ("context-dim", self.context_dim != other.context_dim),
-            ("dim", self.dim != other.dim),
-            ("attention-weights", self.attention_weights != other.attention_weights),
-            ("attention-offset", self.attention_offset != other.attention_offset),
-            ("regression", self.regression != other.regression),
-            ("vectors", self.vectors != other.vectors),
-            ("word-radius", self.word_radius != other.word_radius),
-            ("mention-words", self.mention_words != other.mention_words),
-            ("context-words", self.context_words != other.context_words),
-            ("mention-chars", self.mention_chars != other.mention_chars),
-            ("loss", self.loss != other.loss),
-            ("reduction", self.reduction != other.reduction),
-            ("threshold", self.threshold != other.threshold),
-            ("epochs", self.epochs != other.epochs),
-            ("cycles", self.cycles != other.cycles),
-            ("batch", self.batch != other.batch),
-            ("input-dropout", self.input_dropout != other.input_dropout),
-            ("concat-dropout", self.concat_dropout != other.concat_dropout),
-            ("lr", self.lr != other.lr),
-            ("lr-floor", self.lr_floor != other.lr_floor),
-            ("clip", self.clip != other.clip),
-            ("precision", self.precision != other.precision),
-            ("seed", self.seed != other.seed),
-            ("sharpness", self.sharpness != other.sharpness),
-        ];
-        options::first_true(&differs)
+    pub(crate) fn difference(&self, other: &Config) -> Option<String> {
+        // The dimensions say more than their size does.
+        config::difference(self, other, &["size"])
     }
 }
 
@@ -329,7 +345,7 @@ mod tests {
         for (size, m) in [(Size::Base, 100), (Size::Large, 250), (Size::Xlarge, 500)] {
             let config = Config::for_crowd(size, Space::Hyperbolic);
             config.check().unwrap();
-            assert_eq!(config.dim, m);
+            assert_eq!(config.dim(), m);
         }
         let xlarge = Config::for_crowd(Size::Xlarge, Space::Hyperbolic);
         assert_eq!((xlarge.spaces.encoder, xlarge.spaces.mlr), (Space::Euclidean, Space::Hyperbolic));
@@ -343,7 +359,7 @@ mod tests {
         assert!(error(Config { threshold: 1.0, ..base() }).starts_with("--threshold 1"));
         assert!(error(Config { word_radius: 1.5, ..base() }).starts_with("--word-radius 1.5"));
         assert!(error(Config { sharpness: f64::INFINITY, ..base() }).starts_with("--sharpness inf"));
-        assert_eq!(base().difference(&Config { sharpness: 0.01, ..base() }), Some("sharpness"));
+        assert_eq!(base().difference(&Config { sharpness: 0.01, ..base() }), Some("sharpness".to_owned()));
         let huge = error(Config { char_dim: usize::MAX, ..base() });
         assert!(huge.starts_with(&format!("--char-dim {}: a model of", usize::MAX)), "{huge}");
         assert!(huge.contains("GB of memory"), "{huge}");
@@ -355,7 +371,7 @@ mod tests {
         assert!(error(Config { lr_floor: f64::NAN, ..base() }).starts_with("--lr-floor NaN"));
         assert!(error(Config { regression: Regression::Usual, ..base() }).contains("--mlr euclidean"));
         assert!(error(Config { context_words: 4, ..base() }).starts_with("--context-words 4"));
-        assert_eq!(base().difference(&Config { clip: 4.0, ..base() }), Some("clip"));
+        assert_eq!(base().difference(&Config { clip: 4.0, ..base() }), Some("clip".to_owned()));
         assert_eq!(base().difference(&base()), None);
     }
 }

@@ -117,7 +117,7 @@ impl Training<'_> {
         let steps = options::steps(config.epochs, batches.steps())?;
         let mut progress = Progress::new("step", 0, steps);
         let mut trainer = Trainer::of_run(config.epochs, (config.clone(), fingerprint), |found, ours| {
-            options::same_run(found.0.difference(&ours.0), [found.1, ours.1], "mentions")
+            options::same_run(found.0.difference(&ours.0).as_deref(), [found.1, ours.1], "mentions")
         })
         .schedule(self.schedule(steps))
         .seed(config.seed)

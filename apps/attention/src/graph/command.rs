@@ -12,7 +12,7 @@ use cotangent_apps_common::{output, say};
 
 use super::labelled_graph::LabelledGraph;
 use super::{Config, Metrics, classify, published};
-use crate::attention::{AttentionOptions, Scores};
+use crate::attention::Scores;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -29,53 +29,8 @@ struct Cli {
     /// plain or .gz. Without features, each node is its own feature.
     #[arg(long, help_heading = "Data")]
     path: PathBuf,
-    /// Attention score: how well a query and a key fit.
-    #[arg(long, default_value = "additive", help_heading = "Model")]
-    attention: String,
     #[command(flatten)]
-    options: AttentionOptions,
-    /// Number of attention heads of the first layer.
-    #[arg(long, default_value_t = 8, help_heading = "Model")]
-    heads: usize,
-    /// Dimensions of each head of the first layer.
-    #[arg(long, default_value_t = 8, help_heading = "Model")]
-    head_dim: usize,
-    /// Number of attention heads of the last layer; the output is their mean.
-    #[arg(long, default_value_t = 1, help_heading = "Model")]
-    output_heads: usize,
-    /// Dropout rate of features, attention weights and values, from 0 to below 1.
-    #[arg(long, default_value_t = 0.6, allow_negative_numbers = true, help_heading = "Model")]
-    dropout: f64,
-    /// Learning rate of Adam.
-    #[arg(long, default_value_t = 0.005, allow_negative_numbers = true, help_heading = "Training")]
-    lr: f64,
-    /// Weight decay: the loss includes half this number times the sum of all squared weights. Biases
-    /// are left out.
-    #[arg(long, default_value_t = 0.0005, allow_negative_numbers = true, help_heading = "Training")]
-    decay: f64,
-    /// Decay biases too. With --patience 1000 --last this is the protocol of Tseng et al. 2023; the default
-    /// is that of Veličković et al. 2018.
-    #[arg(long, help_heading = "Training")]
-    decay_biases: bool,
-    /// Stop after this many epochs in a row in which both validation loss and validation accuracy are
-    /// worse than their best so far; with --last, in which neither is better.
-    #[arg(long, default_value_t = 100, help_heading = "Training")]
-    patience: u64,
-    /// Test the model of the last epoch [default: that of the last epoch in which both were at least as good
-    /// as before].
-    #[arg(long, help_heading = "Training")]
-    last: bool,
-    /// Largest number of epochs.
-    #[arg(long, default_value_t = 100_000, help_heading = "Training")]
-    epochs: u64,
-    /// First seed; a seed determines initial weights and dropout. Same seed, same result, for any number
-    /// of threads.
-    #[arg(long, default_value_t = 42, help_heading = "Training")]
-    seed: u64,
-    /// Number of runs, with consecutive seeds, trained in parallel; two or more give a 95 % confidence
-    /// interval.
-    #[arg(long, default_value_t = 1, help_heading = "Training")]
-    seeds: u64,
+    config: Config,
     /// Train with every attention score in turn. The results of each go to the subdirectory of --out with
     /// its name.
     #[arg(long, conflicts_with = "attention", help_heading = "Training")]
@@ -105,37 +60,13 @@ pub fn run(scores: &Scores) -> std::process::ExitCode {
     exit_code(run_with(&cli, scores))
 }
 
-impl Cli {
-    /// The configuration of a run.
-    fn config(&self, scores: &Scores, attention: &str) -> Result<Config> {
-        let config = Config {
-            attention: attention.to_owned(),
-            options: self.options,
-            heads: self.heads,
-            head_dim: self.head_dim,
-            output_heads: self.output_heads,
-            dropout: self.dropout,
-            lr: self.lr,
-            decay: self.decay,
-            decay_biases: self.decay_biases,
-            last: self.last,
-            patience: self.patience,
-            epochs: self.epochs,
-            seed: self.seed,
-            seeds: self.seeds,
-        };
-        config.check(scores)?;
-        Ok(config)
-    }
-}
-
 fn run_with(cli: &Cli, scores: &Scores) -> Result<()> {
     let device = cli.device.choose()?;
-    let names: Vec<&str> = match cli.table {
-        true => scores.iter().map(|score| score.name()).collect(),
-        false => vec![&cli.attention],
+    let configs: Vec<Config> = match cli.table {
+        true => scores.iter().map(|score| cli.config.with_score(score.name())).collect(),
+        false => vec![cli.config.clone()],
     };
-    let configs: Vec<Config> = names.iter().map(|name| cli.config(scores, name)).collect::<Result<_>>()?;
+    configs.iter().try_for_each(|config| config.check(scores).map(drop))?;
     let threads = cli.threads.start()?;
     let graph = LabelledGraph::read(&cli.path)?;
     graph.read_as.iter().for_each(|sentence| say!("{sentence}"));

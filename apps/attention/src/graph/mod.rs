@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::time::Instant;
 
+use clap::Args;
 use cotangent::layers::score::least_dimensions;
 use cotangent::layers::{PointMap, Score};
 use cotangent::optim::train::{load_model, save_model};
@@ -33,44 +34,67 @@ pub use published::published;
 use labelled_graph::LabelledGraph;
 
 /// Everything that determines the result of a run, except the graph.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Config {
-    /// The name of the attention score.
+    /// Attention score: how well a query and a key fit.
+    #[arg(long, default_value = "additive", help_heading = "Model")]
     pub attention: String,
     /// The other options of the attention.
+    #[command(flatten)]
     pub options: AttentionOptions,
-    /// Number of heads of the first layer.
+    /// Number of attention heads of the first layer.
+    #[arg(long, default_value_t = 8, help_heading = "Model")]
     pub heads: usize,
-    /// Dimensions of each of these heads.
+    /// Dimensions of each head of the first layer.
+    #[arg(long, default_value_t = 8, help_heading = "Model")]
     pub head_dim: usize,
-    /// Number of heads of the last layer; its output is their mean.
+    /// Number of attention heads of the last layer; the output is their mean.
+    #[arg(long, default_value_t = 1, help_heading = "Model")]
     pub output_heads: usize,
-    /// Dropout rate of features, attention weights and values.
+    /// Dropout rate of features, attention weights and values, from 0 to below 1.
+    #[arg(long, default_value_t = 0.6, allow_negative_numbers = true, help_heading = "Model")]
     pub dropout: f64,
     /// Learning rate of Adam.
+    #[arg(long, default_value_t = 0.005, allow_negative_numbers = true, help_heading = "Training")]
     pub lr: f64,
-    /// Weight decay: the loss contains half this times the square of each weight, except biases.
+    /// Weight decay: the loss includes half this number times the sum of all squared weights. Biases
+    /// are left out.
+    #[arg(long, default_value_t = 0.0005, allow_negative_numbers = true, help_heading = "Training")]
     pub decay: f64,
-    /// Whether biases are decayed too, as in the program of Tseng et al. 2023. Files of earlier versions have
-    /// neither this nor `last`, nor has one where they are not asked for.
+    /// Decay biases too. With --patience 1000 --last this is the protocol of Tseng et al. 2023; the default
+    /// is that of Veličković et al. 2018.
+    // Files of earlier versions have neither this nor `last`, nor has one where they are not asked for.
+    #[arg(long, help_heading = "Training")]
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub decay_biases: bool,
-    /// Whether the model of the last epoch is tested, as in the program of Tseng et al. 2023, and not the
-    /// best one by validation.
+    /// Test the model of the last epoch [default: that of the last epoch in which validation loss and
+    /// validation accuracy were both at least as good as before].
+    #[arg(long, help_heading = "Training")]
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub last: bool,
-    /// Training ends after this many epochs in a row in which both validation loss and accuracy are
-    /// worse than the best so far, or with `last` no better.
+    /// Stop after this many epochs in a row in which both validation loss and validation accuracy are
+    /// worse than their best so far; with --last, in which neither is better.
+    #[arg(long, default_value_t = 100, help_heading = "Training")]
     pub patience: u64,
-    /// The largest number of epochs.
+    /// Largest number of epochs.
+    #[arg(long, default_value_t = 100_000, help_heading = "Training")]
     pub epochs: u64,
-    /// The first seed. A seed determines initial weights and dropout.
+    /// First seed; a seed determines initial weights and dropout. Same seed, same result, for any number
+    /// of threads.
+    #[arg(long, default_value_t = 42, help_heading = "Training")]
     pub seed: u64,
-    /// The number of seeds, which are consecutive.
+    /// Number of runs, with consecutive seeds, trained in parallel; two or more give a 95 % confidence
+    /// interval.
+    #[arg(long, default_value_t = 1, help_heading = "Training")]
     pub seeds: u64,
 }
 
 impl Config {
+    /// The same with another attention score.
+    fn with_score(&self, name: &str) -> Self {
+        Config { attention: name.to_owned(), ..self.clone() }
+    }
+
     /// Checks the settings, and returns the attention score.
     ///
     /// # Errors
@@ -469,6 +493,8 @@ mod tests {
 
     use cotangent::layers::score::{Distance, HalfSpaceDistance, Mapped, PolarDistance};
 
+    use cotangent_apps_common::config;
+
     use super::*;
     use crate::attention::AggregateOption;
 
@@ -490,22 +516,8 @@ mod tests {
     }
 
     fn config(options: AttentionOptions) -> Config {
-        Config {
-            attention: "dot".to_owned(),
-            options,
-            heads: 2,
-            head_dim: 2,
-            output_heads: 1,
-            dropout: 0.0,
-            lr: 0.005,
-            decay: 0.0005,
-            decay_biases: false,
-            last: false,
-            patience: 100,
-            epochs: 10,
-            seed: 1,
-            seeds: 1,
-        }
+        let sizes = ["--heads", "2", "--head-dim", "2", "--dropout", "0"];
+        Config { options, ..config::parse(&[&["--attention", "dot"][..], &sizes].concat()) }
     }
 
     /// Both layers take the map of the values, but no logits are a direction of length 1 and a radius.

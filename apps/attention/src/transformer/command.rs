@@ -15,8 +15,8 @@ use cotangent_apps_common::threads::ThreadsOption;
 
 use super::comparison::{self, Line};
 use super::parallel_text::ParallelText;
-use super::{Config, Metrics, NormOption, PositionsOption, Queries, Search, Size, Translator, train};
-use crate::attention::{AttentionOptions, Scores};
+use super::{Config, Metrics, Queries, Search, Translator, train};
+use crate::attention::Scores;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -49,42 +49,7 @@ struct Train {
     #[command(flatten)]
     text: Text,
     #[command(flatten)]
-    model: ModelOptions,
-    /// Passes over the training sentences. A resumed run may have more than before.
-    #[arg(long, default_value_t = 10, help_heading = "Training")]
-    epochs: u64,
-    /// Largest number of tokens in a batch, padding included, of the sources and of the targets each.
-    #[arg(long, default_value_t = 4096, help_heading = "Training")]
-    batch_tokens: usize,
-    /// Learning rate of Adam at the end of the warm-up, its largest value.
-    #[arg(long, default_value_t = 0.002, allow_negative_numbers = true, help_heading = "Training")]
-    lr: f64,
-    /// Steps in which the learning rate rises; then it falls with the inverse square root of the step.
-    #[arg(long, default_value_t = 1000, help_heading = "Training")]
-    warm_up: u64,
-    /// Share of the target probability that is spread evenly over all tokens, from 0 to below 1.
-    #[arg(long, default_value_t = 0.1, allow_negative_numbers = true, help_heading = "Training")]
-    label_smoothing: f64,
-    /// Dropout rate of embeddings and of each sublayer's result, from 0 to below 1.
-    #[arg(long, default_value_t = 0.1, allow_negative_numbers = true, help_heading = "Model")]
-    dropout: f64,
-    /// Dropout rate of attention weights, from 0 to below 1.
-    #[arg(long, default_value_t = 0.0, allow_negative_numbers = true, help_heading = "Model")]
-    attention_dropout: f64,
-    /// Weight decay, decoupled from the gradient (AdamW): each step shrinks the parameters by the learning
-    /// rate times this number.
-    #[arg(long, default_value_t = 0.0001, allow_negative_numbers = true, help_heading = "Training")]
-    decay: f64,
-    /// Largest norm of a step's gradient, over all parameters together. Longer gradients are scaled down
-    /// to it.
-    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true, help_heading = "Training")]
-    clip: f64,
-    /// Number of last epochs whose parameters are averaged for the final model.
-    #[arg(long, default_value_t = 5, help_heading = "Training")]
-    average: u64,
-    /// Seed of initial weights, order and dropout. Same seed, same result, for any number of threads.
-    #[arg(long, default_value_t = 42, help_heading = "Training")]
-    seed: u64,
+    config: Config,
     #[command(flatten)]
     seeds: SeedsOption,
     /// Train with these attention scores in turn, separated by commas, and print a table [default: all
@@ -148,55 +113,6 @@ impl Text {
         }
         Ok(text)
     }
-}
-
-#[derive(Args)]
-struct ModelOptions {
-    /// Attention score: how well a query and a key fit.
-    #[arg(long, default_value = "dot", help_heading = "Model")]
-    attention: String,
-    #[command(flatten)]
-    options: AttentionOptions,
-    /// A named choice of layers, width, heads and hidden units. --layers, --width, --heads and --hidden
-    /// override single numbers.
-    #[arg(long, value_enum, default_value_t = Size::Tiny, help_heading = "Model")]
-    size: Size,
-    /// Number of layers of the encoder, and also of the decoder [default: by --size].
-    #[arg(long, help_heading = "Model")]
-    layers: Option<usize>,
-    /// Recursive transformer: one layer, applied --layers times, in the encoder and in the decoder.
-    #[arg(long, help_heading = "Model")]
-    recursive: bool,
-    /// Width of the layers: the dimension of a token's vector [default: by --size].
-    #[arg(long, help_heading = "Model")]
-    width: Option<usize>,
-    /// Number of heads of each attention [default: by --size].
-    #[arg(long, help_heading = "Model")]
-    heads: Option<usize>,
-    /// Number of hidden units of the feed-forward networks [default: by --size].
-    #[arg(long, help_heading = "Model")]
-    hidden: Option<usize>,
-    /// Dimensions of a head [default: the width divided by the number of heads].
-    #[arg(long, help_heading = "Model")]
-    head_dim: Option<usize>,
-    /// Dimensions of a head's queries and keys; its values keep those of --head-dim [default: as --head-dim].
-    /// Several, separated by commas, are trained in turn, in the subdirectories key-dim-N, and drawn in
-    /// key-dim.svg (Tseng et al. 2023, Figure 4).
-    #[arg(long, value_delimiter = ',', help_heading = "Model")]
-    key_dim: Vec<usize>,
-    /// Where residual blocks apply layer normalisation.
-    #[arg(long, value_enum, default_value_t = NormOption::Pre, help_heading = "Model")]
-    norm: NormOption,
-    /// How the positions of tokens are encoded.
-    #[arg(long, value_enum, default_value_t = PositionsOption::Sinusoidal, help_heading = "Model")]
-    positions: PositionsOption,
-    /// Largest number of tokens in the vocabulary, which both languages share; 300 or more.
-    #[arg(long, default_value_t = 4000, help_heading = "Model")]
-    vocabulary: usize,
-    /// Length of the longest sentences, in tokens. Longer pairs are left out of training and validation.
-    /// With learned or hyperbolic positions, longer sentences cannot be translated.
-    #[arg(long, default_value_t = 128, help_heading = "Model")]
-    longest: usize,
 }
 
 #[derive(Args, Clone, Copy)]
@@ -295,7 +211,7 @@ impl Train {
     fn variants<'a>(&'a self, scores: &'a Scores) -> Vec<Variant<'a>> {
         let all = || scores.iter().map(|score| score.name()).collect();
         let names: Vec<&str> = match &self.table {
-            None => vec![&self.model.attention],
+            None => vec![&self.config.attention],
             Some(names) if names.is_empty() => all(),
             Some(names) => names.iter().map(String::as_str).collect(),
         };
@@ -318,7 +234,7 @@ impl Train {
 
     /// The dimensions of queries and keys that are given, each once, in ascending order.
     fn key_dims(&self) -> Vec<usize> {
-        let mut dimensions = self.model.key_dim.clone();
+        let mut dimensions = self.config.key_dims.clone();
         dimensions.sort_unstable();
         dimensions.dedup();
         dimensions
@@ -326,43 +242,8 @@ impl Train {
 
     /// The configuration of a run.
     fn config(&self, scores: &Scores, variant: &Variant<'_>, seed: u64) -> Result<Config> {
-        let ModelOptions { size, layers, width, heads, hidden, head_dim, .. } = self.model;
-        let numbers = size.numbers();
-        let [layers, width, heads, hidden] = [layers, width, heads, hidden]
-            .iter()
-            .zip(numbers)
-            .map(|(given, default)| given.unwrap_or(default))
-            .collect::<Vec<_>>()[..]
-        else {
-            unreachable!("four numbers")
-        };
-        let head_dim = head_dim.unwrap_or((width / heads.max(1)).max(1));
-        let config = Config {
-            attention: variant.attention.to_owned(),
-            options: self.model.options,
-            layers,
-            width,
-            heads,
-            head_dim,
-            key_dim: variant.key_dim.filter(|&key| key != head_dim),
-            hidden,
-            norm: self.model.norm,
-            positions: self.model.positions,
-            recursive: self.model.recursive,
-            vocabulary: self.model.vocabulary,
-            longest: self.model.longest,
-            epochs: self.epochs,
-            batch_tokens: self.batch_tokens,
-            lr: self.lr,
-            warm_up: self.warm_up,
-            label_smoothing: self.label_smoothing,
-            dropout: self.dropout,
-            attention_dropout: self.attention_dropout,
-            decay: self.decay,
-            clip: self.clip,
-            average: self.average,
-            seed,
-        };
+        let (attention, key_dim) = (variant.attention.to_owned(), variant.key_dim);
+        let config = Config { attention, key_dim, seed, ..self.config.clone() }.complete();
         config.check(scores)?;
         Ok(config)
     }
@@ -371,7 +252,7 @@ impl Train {
         let device = self.device.choose()?;
         let variants = self.variants(scores);
         for variant in &variants {
-            self.config(scores, variant, self.seed)?;
+            self.config(scores, variant, self.config.seed)?;
         }
         let search = self.search.check()?;
         let threads = self.threads.start()?;
@@ -388,7 +269,7 @@ impl Train {
         for variant in variants {
             let of_table = self.table.is_some() || variant.out != self.out;
             let mut results = Vec::new();
-            for run in self.seeds.runs(self.seed, &variant.out, self.resume, of_table)? {
+            for run in self.seeds.runs(self.config.seed, &variant.out, self.resume, of_table)? {
                 let options = RunOptions {
                     out: run.out,
                     resume: run.resume,

@@ -1,9 +1,9 @@
 //! The settings of a translation model and its training.
 
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
 use cotangent::layers::Score;
 use cotangent_apps_common::error::{AppError, Result};
-use cotangent_apps_common::{options, output};
+use cotangent_apps_common::{config, options, output};
 use serde::{Deserialize, Serialize};
 
 use crate::attention::{AttentionOptions, Scores};
@@ -67,92 +67,114 @@ pub enum PositionsOption {
 }
 
 /// Everything that determines the result of a run, except the text.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Config {
-    /// The name of the attention score.
+    /// Attention score: how well a query and a key fit.
+    #[arg(long, default_value = "dot", help_heading = "Model")]
     pub attention: String,
     /// The other options of the attention.
+    #[command(flatten)]
     pub options: AttentionOptions,
-    /// Number of layers of the encoder, and also of the decoder.
+    /// A named choice of layers, width, heads and hidden units. --layers, --width, --heads and --hidden
+    /// override single numbers.
+    #[arg(long, value_enum, default_value = "tiny", help_heading = "Model")]
+    #[serde(skip)]
+    pub size: Option<Size>,
+    /// Number of layers of the encoder, and also of the decoder [default: by --size].
+    #[arg(long, required = false, default_value_ifs = by_size(0), help_heading = "Model")]
     pub layers: usize,
-    /// Whether all layers share their parameters. Models trained before this option existed can be used but
-    /// not resumed, because their checkpoints lack this field.
+    /// Recursive transformer: one layer, applied --layers times, in the encoder and in the decoder.
+    // Models of earlier versions lack this, `key_dim` and `attention_dropout`. They can be used, but not
+    // resumed.
+    #[arg(long, help_heading = "Model")]
     #[serde(default)]
     pub recursive: bool,
-    /// Width of the layers: the dimension of a token's vector.
+    /// Width of the layers: the dimension of a token's vector [default: by --size].
+    #[arg(long, required = false, default_value_ifs = by_size(1), help_heading = "Model")]
     pub width: usize,
-    /// Number of heads of each attention.
+    /// Number of heads of each attention [default: by --size].
+    #[arg(long, required = false, default_value_ifs = by_size(2), help_heading = "Model")]
     pub heads: usize,
-    /// Dimensions of a head's values.
-    pub head_dim: usize,
-    /// Dimensions of a head's queries and keys, if they differ from those of its values. Models trained
-    /// before this option and `attention_dropout` existed can be used but not resumed.
+    /// Dimensions of a head [default: the width divided by the number of heads].
+    #[arg(long, help_heading = "Model")]
+    #[serde(with = "config::known")]
+    pub head_dim: Option<usize>,
+    /// Dimensions of a head's queries and keys; its values keep those of --head-dim [default: as --head-dim].
+    /// Several, separated by commas, are trained in turn, in the subdirectories key-dim-N, and drawn in
+    /// key-dim.svg (Tseng et al. 2023, Figure 4).
+    #[arg(id = "key_dim", long = "key-dim", value_name = "KEY_DIM")]
+    #[arg(value_delimiter = ',', help_heading = "Model")]
+    #[serde(skip)]
+    pub key_dims: Vec<usize>,
+    /// The one of --key-dim that this run has, if it differs from --head-dim.
+    #[arg(skip)]
     #[serde(default)]
     pub key_dim: Option<usize>,
-    /// Number of hidden units of the feed-forward networks.
+    /// Number of hidden units of the feed-forward networks [default: by --size].
+    #[arg(long, required = false, default_value_ifs = by_size(3), help_heading = "Model")]
     pub hidden: usize,
     /// Where residual blocks apply layer normalisation.
+    #[arg(long, value_enum, default_value_t = NormOption::Pre, help_heading = "Model")]
     pub norm: NormOption,
     /// How the positions of tokens are encoded.
+    #[arg(long, value_enum, default_value_t = PositionsOption::Sinusoidal, help_heading = "Model")]
     pub positions: PositionsOption,
-    /// Largest number of tokens in the vocabulary, which both languages share.
+    /// Largest number of tokens in the vocabulary, which both languages share; 300 or more.
+    #[arg(long, default_value_t = 4000, help_heading = "Model")]
     pub vocabulary: usize,
-    /// Length of the longest sentences for training and validation, in tokens.
+    /// Length of the longest sentences, in tokens. Longer pairs are left out of training and validation.
+    /// With learned or hyperbolic positions, longer sentences cannot be translated.
+    #[arg(long, default_value_t = 128, help_heading = "Model")]
     pub longest: usize,
-    /// Passes over the training sentences.
+    /// Passes over the training sentences. A resumed run may have more than before.
+    #[arg(long, default_value_t = 10, help_heading = "Training")]
     pub epochs: u64,
     /// Largest number of tokens in a batch, padding included, of the sources and of the targets each.
+    #[arg(long, default_value_t = 4096, help_heading = "Training")]
     pub batch_tokens: usize,
-    /// Learning rate at the end of the warm-up.
+    /// Learning rate of Adam at the end of the warm-up, its largest value.
+    #[arg(long, default_value_t = 0.002, allow_negative_numbers = true, help_heading = "Training")]
     pub lr: f64,
     /// Steps in which the learning rate rises; then it falls with the inverse square root of the step.
+    #[arg(long, default_value_t = 1000, help_heading = "Training")]
     pub warm_up: u64,
-    /// The share of the target probability that is spread evenly over all tokens.
+    /// Share of the target probability that is spread evenly over all tokens, from 0 to below 1.
+    #[arg(long, default_value_t = 0.1, allow_negative_numbers = true, help_heading = "Training")]
     pub label_smoothing: f64,
-    /// Dropout rate of embeddings and of each sublayer's result.
+    /// Dropout rate of embeddings and of each sublayer's result, from 0 to below 1.
+    #[arg(long, default_value_t = 0.1, allow_negative_numbers = true, help_heading = "Model")]
     pub dropout: f64,
-    /// Dropout rate of attention weights.
+    /// Dropout rate of attention weights, from 0 to below 1.
+    #[arg(long, default_value_t = 0.0, allow_negative_numbers = true, help_heading = "Model")]
     #[serde(default)]
     pub attention_dropout: f64,
-    /// Weight decay, decoupled from the gradient (AdamW).
+    /// Weight decay, decoupled from the gradient (AdamW): each step shrinks the parameters by the learning
+    /// rate times this number.
+    #[arg(long, default_value_t = 0.0001, allow_negative_numbers = true, help_heading = "Training")]
     pub decay: f64,
-    /// Largest norm of a step's gradient, over all parameters together.
+    /// Largest norm of a step's gradient, over all parameters together. Longer gradients are scaled down
+    /// to it.
+    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true, help_heading = "Training")]
     pub clip: f64,
     /// Number of last epochs whose parameters are averaged for the final model.
+    #[arg(long, default_value_t = 5, help_heading = "Training")]
     pub average: u64,
-    /// Seed of all random draws.
+    /// Seed of initial weights, order and dropout. Same seed, same result, for any number of threads.
+    #[arg(long, default_value_t = 42, help_heading = "Training")]
     pub seed: u64,
 }
 
+/// The default of an option for each size: one of its [numbers](Size::numbers).
+fn by_size(number: usize) -> impl Iterator<Item = (&'static str, String, String)> {
+    config::by("size", move |size: Size| size.numbers()[number])
+}
+
 impl Config {
-    /// The name of the first option whose value differs from `other`'s, if any. A run can be resumed only if
-    /// none does; the number of epochs may differ.
-    pub(super) fn difference(&self, other: &Config) -> Option<&'static str> {
-        let differs = [
-            ("attention", self.attention != other.attention),
-            ("layers", self.layers != other.layers),
-            ("recursive", self.recursive != other.recursive),
-            ("width", self.width != other.width),
-            ("heads", self.heads != other.heads),
-            ("head-dim", self.head_dim != other.head_dim),
-            ("key-dim", self.head() != other.head()),
-            ("hidden", self.hidden != other.hidden),
-            ("norm", self.norm != other.norm),
-            ("positions", self.positions != other.positions),
-            ("vocabulary", self.vocabulary != other.vocabulary),
-            ("longest", self.longest != other.longest),
-            ("batch-tokens", self.batch_tokens != other.batch_tokens),
-            ("lr", self.lr != other.lr),
-            ("warm-up", self.warm_up != other.warm_up),
-            ("label-smoothing", self.label_smoothing != other.label_smoothing),
-            ("dropout", self.dropout != other.dropout),
-            ("attention-dropout", self.attention_dropout != other.attention_dropout),
-            ("decay", self.decay != other.decay),
-            ("clip", self.clip != other.clip),
-            ("average", self.average != other.average),
-            ("seed", self.seed != other.seed),
-        ];
-        options::first_true(&differs).or_else(|| self.options.difference(&other.options))
+    /// Fills in what follows from other options: the dimensions of the heads.
+    pub(super) fn complete(mut self) -> Self {
+        let head_dim = *self.head_dim.get_or_insert((self.width / self.heads.max(1)).max(1));
+        self.key_dim = self.key_dim.filter(|&key| key != head_dim);
+        self
     }
 
     /// A text that identifies this run, for training text with the fingerprint `text`. It does not depend on
@@ -178,7 +200,7 @@ impl Config {
             ("layers", self.layers),
             ("width", self.width),
             ("heads", self.heads),
-            ("head-dim", self.head_dim),
+            ("head-dim", self.head()[1]),
             ("key-dim", self.key_dim.unwrap_or(0)),
             ("hidden", self.hidden),
             ("vocabulary", self.vocabulary),
@@ -188,7 +210,8 @@ impl Config {
 
     /// Dimensions of a head's queries and keys, and of its values.
     pub fn head(&self) -> [usize; 2] {
-        [self.key_dim.unwrap_or(self.head_dim), self.head_dim]
+        let value = self.head_dim.unwrap_or_default();
+        [self.key_dim.unwrap_or(value), value]
     }
 
     /// Checks the settings, and returns the attention score.
@@ -196,12 +219,13 @@ impl Config {
     /// # Errors
     /// If a setting is wrong; the error names the option.
     pub fn check(&self, scores: &Scores) -> Result<Box<dyn Score<f32>>> {
+        let [key, value] = self.head();
         options::at_least_one(&[
             ("layers", self.layers as u64),
             ("width", self.width as u64),
             ("heads", self.heads as u64),
-            ("head-dim", self.head_dim as u64),
-            ("key-dim", self.head()[0] as u64),
+            ("head-dim", value as u64),
+            ("key-dim", key as u64),
             ("hidden", self.hidden as u64),
             ("longest", self.longest as u64),
             ("epochs", self.epochs),
@@ -213,8 +237,8 @@ impl Config {
             return Err(AppError::usage(format!("--layers {}: at most {LAYERS} are possible", self.layers)));
         }
         options::parameters(&self.sizes(), self.least_parameters(self.vocabulary))?;
-        let key = if self.key_dim.is_some() { "key-dim" } else { "head-dim" };
-        let score = self.options.score(&self.attention, scores, (key, self.head()[0]), self.head_dim)?;
+        let option = if self.key_dim.is_some() { "key-dim" } else { "head-dim" };
+        let score = self.options.score(&self.attention, scores, (option, key), value)?;
         options::positive(&[("lr", self.lr), ("clip", self.clip)])?;
         options::below_one(&[
             ("label-smoothing", self.label_smoothing),
@@ -231,32 +255,9 @@ impl Config {
     /// A model of a named size, with normalisation after each sum and dropout of weights; otherwise the
     /// default options of the command line.
     pub(super) fn of_size(size: Size, layers: usize, key_dim: Option<usize>) -> Self {
-        let [_, width, heads, hidden] = size.numbers();
-        Config {
-            attention: "dot".to_owned(),
-            options: AttentionOptions::default(),
-            layers,
-            recursive: false,
-            width,
-            heads,
-            head_dim: width / heads,
-            key_dim,
-            hidden,
-            norm: NormOption::Post,
-            positions: PositionsOption::Sinusoidal,
-            vocabulary: 4000,
-            longest: 128,
-            epochs: 10,
-            batch_tokens: 4096,
-            lr: 0.002,
-            warm_up: 1000,
-            label_smoothing: 0.1,
-            dropout: 0.1,
-            attention_dropout: 0.1,
-            decay: 0.0001,
-            clip: 1.0,
-            average: 5,
-            seed: 42,
-        }
+        let (size, layers) = (config::name(size), layers.to_string());
+        let sizes = ["--size", &size, "--layers", &layers];
+        let more = ["--norm", "post", "--attention-dropout", "0.1"];
+        Config { key_dim, ..config::parse(&[sizes, more].concat()) }.complete()
     }
 }

@@ -8,6 +8,7 @@ use cotangent::engine::loss::IGNORE;
 use cotangent::optim::Average;
 use cotangent::optim::train::{Batches, Epoch, Trainer, load_model, save_model};
 use cotangent::prelude::*;
+use cotangent_apps_common::config::difference;
 use cotangent_apps_common::curves::{self, Series};
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::memory;
@@ -202,7 +203,9 @@ pub fn train(
     }
     let mut progress = Progress::new("epoch", 0, config.epochs);
     let mut trainer = Trainer::of_run(config.epochs, (config.clone(), data.fingerprint), |found, ours| {
-        options::same_run(found.0.difference(&ours.0), [found.1, ours.1], "text")
+        // A resumed run may have more epochs.
+        let difference = difference(&found.0, &ours.0, &["epochs"]);
+        options::same_run(difference.as_deref(), [found.1, ours.1], "text")
     })
     .schedule(Schedule::InverseSquareRoot { warm_up: config.warm_up })
     .seed(config.seed)

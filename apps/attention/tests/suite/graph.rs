@@ -192,23 +192,9 @@ fn a_device_learns_the_same() {
 fn published_figures_are_for_the_papers_settings() {
     use cotangent_apps_attention::attention::{AggregateOption, AttentionOptions, MapOption, ValuesOption};
     use cotangent_apps_attention::graph::Config;
+    use cotangent_apps_common::config;
+    let protocol: Config = config::parse(&["--attention", "polar-distance", "--seeds", "20"]);
     let plain = AttentionOptions::default();
-    let protocol = Config {
-        attention: "polar-distance".to_owned(),
-        options: plain,
-        heads: 8,
-        head_dim: 8,
-        output_heads: 1,
-        dropout: 0.6,
-        lr: 0.005,
-        decay: 0.0005,
-        decay_biases: false,
-        last: false,
-        patience: 100,
-        epochs: 100_000,
-        seed: 1,
-        seeds: 20,
-    };
     let accuracies = |graph: &str, attention: &str, options: AttentionOptions| {
         let attention = attention.to_owned();
         let found = published(graph, &Config { attention, options, ..protocol.clone() });

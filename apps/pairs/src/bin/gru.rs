@@ -10,14 +10,11 @@ use cotangent_apps_common::command_line::{RUN, parse};
 use cotangent_apps_common::device::DeviceOption;
 use cotangent_apps_common::error::{AppError, Result, exit_code};
 use cotangent_apps_common::options::{self, RunOptions};
-use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::say;
 use cotangent_apps_common::seeds::{self, SeedsOption, Summary};
 use cotangent_apps_common::table::TableOptions;
 use cotangent_apps_common::threads::ThreadsOption;
-use cotangent_apps_pairs::gru::{
-    self, Architecture, Config, Encoder, Metrics, Nonlinearity, Protocol, Settings, Space,
-};
+use cotangent_apps_pairs::gru::{self, Architecture, Config, Metrics, Protocol, Space};
 use cotangent_apps_pairs::sentence_pairs::{self, Prefix, SentencePairs};
 
 const EXAMPLES: &str = "\
@@ -37,48 +34,7 @@ struct Cli {
     #[command(flatten)]
     data: Data,
     #[command(flatten)]
-    architecture: ArchitectureOptions,
-    /// Dimension of word vectors, sentence vectors and the feed-forward layer.
-    #[arg(long, default_value_t = 5, help_heading = "Model")]
-    dim: usize,
-    /// Sectional curvature of the hyperbolic parts, from -1e6 to -1e-6; or "learned:NUMBER" to learn it from
-    /// this initial value; or "learned", which starts at -1 [default: -1].
-    #[arg(long, allow_negative_numbers = true, help_heading = "Model")]
-    kappa: Option<String>,
-    /// Nonlinearity of the recurrent cells [default: as in the authors' program, identity in hyperbolic
-    /// space and tanh in Euclidean space].
-    #[arg(long, value_enum, help_heading = "Model")]
-    cell: Option<Nonlinearity>,
-    /// Nonlinearity of the feed-forward layer.
-    #[arg(long, value_enum, default_value_t = Nonlinearity::Identity, help_heading = "Model")]
-    feed_forward: Nonlinearity,
-    /// How the model is trained, and how it starts.
-    #[arg(long, value_enum, default_value_t = Protocol::Adam, help_heading = "Training")]
-    protocol: Protocol,
-    /// Passes over the training pairs [default: 10; 30 with --protocol released].
-    #[arg(long, help_heading = "Training")]
-    epochs: Option<u64>,
-    /// Number of pairs in a batch.
-    #[arg(long, default_value_t = 64, help_heading = "Training")]
-    batch: usize,
-    /// Floating-point type of all numbers [default: f32; f64 with --protocol released].
-    #[arg(long, value_enum, help_heading = "Model")]
-    precision: Option<Precision>,
-    /// Initial learning rate of Adam [default: 0.01; 0.001 with --protocol released].
-    #[arg(long, allow_negative_numbers = true, help_heading = "Training")]
-    lr: Option<f64>,
-    /// Final learning rate as a factor of the initial one, from 0 to 1. The rate falls along half a cosine;
-    /// 1 keeps it constant [default: 0.01; 1 with --protocol released].
-    #[arg(long, allow_negative_numbers = true, help_heading = "Training")]
-    lr_floor: Option<f64>,
-    /// Largest norm of a step's gradient: over all parameters together, or with --protocol released of each
-    /// parameter. Longer gradients are scaled down to it.
-    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true, help_heading = "Training")]
-    clip: f64,
-    /// Seed of the initial model and of the order of the pairs. Same seed, same result, for any number of
-    /// threads.
-    #[arg(long, default_value_t = 42, help_heading = "Training")]
-    seed: u64,
+    config: Config,
     #[command(flatten)]
     seeds: SeedsOption,
     /// Train all models of Table 1 on PREFIX with a noise of 10, 30 and 50 %, and on SNLI if --path is
@@ -129,44 +85,10 @@ struct Data {
     path: Option<PathBuf>,
 }
 
-#[derive(Args)]
-struct ArchitectureOptions {
-    /// A model of Table 1. --encoder, --body and --head override its parts.
-    #[arg(long, default_value = "hyperbolic-gru", help_heading = "Model")]
-    #[arg(value_parser = gru::TABLE_1.map(|row| row.name))]
-    model: String,
-    /// The recurrent layer that reads the sentences [default: by --model].
-    #[arg(long, value_enum, help_heading = "Model")]
-    encoder: Option<Encoder>,
-    /// Geometry of word vectors, recurrent layers and feed-forward layer [default: by --model].
-    #[arg(long, value_enum, help_heading = "Model")]
-    body: Option<Space>,
-    /// Geometry of the logistic regression, the last layer [default: by --model].
-    #[arg(long, value_enum, help_heading = "Model")]
-    head: Option<Space>,
-}
-
 impl Cli {
     /// The configuration of a run.
     fn config(&self, architecture: Architecture, seed: u64) -> Result<Config> {
-        let (kappa, learn_kappa) = curvature(self.kappa.as_deref().unwrap_or("-1"))?;
-        let Settings { epochs, precision, lr, lr_floor } = self.protocol.settings();
-        let config = Config {
-            architecture,
-            dim: self.dim,
-            kappa,
-            learn_kappa,
-            cell: self.cell.unwrap_or(Nonlinearity::of_authors(architecture.body)),
-            feed_forward: self.feed_forward,
-            protocol: self.protocol,
-            epochs: self.epochs.unwrap_or(epochs),
-            batch: self.batch,
-            precision: self.precision.unwrap_or(precision),
-            lr: self.lr.unwrap_or(lr),
-            lr_floor: self.lr_floor.unwrap_or(lr_floor),
-            clip: self.clip,
-            seed,
-        };
+        let config = Config { architecture, seed, ..self.config.clone() }.complete();
         config.check()?;
         Ok(config)
     }
@@ -218,41 +140,17 @@ impl Data {
     }
 }
 
-impl ArchitectureOptions {
-    fn choose(&self) -> Architecture {
-        let row = gru::TABLE_1.into_iter().find(|row| row.name == self.model);
-        let Architecture { encoder, body, head } = row.expect("one of the possible values").architecture;
-        Architecture {
-            encoder: self.encoder.unwrap_or(encoder),
-            body: self.body.unwrap_or(body),
-            head: self.head.unwrap_or(head),
-        }
-    }
-}
-
-/// The curvature, and whether it is learned.
-fn curvature(option: &str) -> Result<(f64, bool)> {
-    let (number, learned) = match option.strip_prefix("learned") {
-        Some("") => ("-1", true),
-        // Without a colon it is no number, and the error says so.
-        Some(initial) => (initial.strip_prefix(':').unwrap_or(option), true),
-        None => (option, false),
-    };
-    let wrong =
-        |_| AppError::usage(format!("--kappa {option}: a number, learned, or learned:NUMBER is needed"));
-    Ok((number.parse().map_err(wrong)?, learned))
-}
-
 fn main() -> std::process::ExitCode {
     exit_code(run(parse()))
 }
 
 fn run(cli: Cli) -> Result<()> {
     let device = cli.device.choose()?;
-    let architecture = cli.architecture.choose();
-    cli.config(architecture, cli.seed)?;
+    let architecture = cli.config.architecture;
+    cli.config(architecture, cli.config.seed)?;
     cli.data.check()?;
-    if cli.kappa.is_some() && !cli.table && [architecture.body, architecture.head] == [Space::Euclidean; 2] {
+    let flat = [architecture.body, architecture.head] == [Space::Euclidean; 2];
+    if cli.config.curvature.is_some() && !cli.table && flat {
         return Err(AppError::usage("--kappa: the model has no hyperbolic part"));
     }
     let threads = cli.threads.start()?;
@@ -260,7 +158,7 @@ fn run(cli: Cli) -> Result<()> {
     if cli.table {
         return threads.run(|| table(&cli, &device));
     }
-    let data = cli.data.read(cli.protocol)?;
+    let data = cli.data.read(cli.config.protocol)?;
     threads.run(|| train(&cli, &data, architecture, &cli.out, &device))?;
     say!("written to {}", cli.out.display());
     Ok(())
@@ -284,7 +182,7 @@ fn train(
         data.words.len()
     );
     let mut results = Vec::new();
-    for run in cli.seeds.runs(cli.seed, out, cli.resume, cli.table)? {
+    for run in cli.seeds.runs(cli.config.seed, out, cli.resume, cli.table)? {
         let options = RunOptions {
             out: run.out,
             resume: run.resume,
@@ -305,7 +203,7 @@ fn train(
 fn table(cli: &Cli, device: &Device) -> Result<()> {
     let mut data: Vec<SentencePairs> =
         [10, 30, 50].into_iter().map(|noise| cli.data.prefix(noise)).collect::<Result<_>>()?;
-    let snli = |path| sentence_pairs::snli(path, cli.protocol.snli_validation());
+    let snli = |path| sentence_pairs::snli(path, cli.config.protocol.snli_validation());
     data.extend(cli.data.path.as_deref().map(snli).transpose()?);
     let mut lines = Vec::new();
     for row in gru::TABLE_1 {

@@ -1,11 +1,13 @@
 //! Classification of sentence pairs by hyperbolic or Euclidean recurrent networks: Ganea, Bécigneul, Hofmann
 //! 2018, section 4.
 
+use std::str::FromStr;
 use std::time::Duration;
 
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
 use cotangent::optim::train::{Epoch, Goal, History, Trainer};
 use cotangent::prelude::*;
+use cotangent_apps_common::config::{self, name};
 use cotangent_apps_common::confusion::Confusion;
 use cotangent_apps_common::curves::{self, Series};
 use cotangent_apps_common::disk::{self, Classes};
@@ -71,14 +73,25 @@ impl Nonlinearity {
 
 /// The architecture of a model: its encoder, the geometry of words, encoders and feed-forward layer (the
 /// body), and the geometry of the logistic regression (the head).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Args, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Architecture {
-    /// The recurrent layer.
+    /// The recurrent layer that reads the sentences [default: by --model].
+    #[arg(long, value_enum, required = false, help_heading = "Model")]
+    #[arg(default_value_ifs = by_model(|part| name(part.encoder)))]
     pub encoder: Encoder,
-    /// Geometry of all but the last layer.
+    /// Geometry of word vectors, recurrent layers and feed-forward layer [default: by --model].
+    #[arg(long, value_enum, required = false, help_heading = "Model")]
+    #[arg(default_value_ifs = by_model(|part| name(part.body)))]
     pub body: Space,
-    /// Geometry of the logistic regression.
+    /// Geometry of the logistic regression, the last layer [default: by --model].
+    #[arg(long, value_enum, required = false, help_heading = "Model")]
+    #[arg(default_value_ifs = by_model(|part| name(part.head)))]
     pub head: Space,
+}
+
+/// The default of an option for each model of Table 1.
+fn by_model(part: fn(Architecture) -> String) -> [(&'static str, &'static str, String); 6] {
+    TABLE_1.map(|row| ("model", row.name, part(row.architecture)))
 }
 
 /// A model of Table 1.
@@ -129,28 +142,7 @@ pub enum Protocol {
     Released,
 }
 
-/// The settings of a protocol.
-#[derive(Clone, Copy, Debug)]
-pub struct Settings {
-    /// Passes over the training pairs.
-    pub epochs: u64,
-    /// Floating-point type of all numbers.
-    pub precision: Precision,
-    /// Initial learning rate.
-    pub lr: f64,
-    /// Final learning rate as a factor of the initial one.
-    pub lr_floor: f64,
-}
-
 impl Protocol {
-    /// The settings where nothing else is asked for.
-    pub fn settings(self) -> Settings {
-        match self {
-            Protocol::Adam => Settings { epochs: 10, precision: Precision::F32, lr: 0.01, lr_floor: 0.01 },
-            Protocol::Released => Settings { epochs: 30, precision: Precision::F64, lr: 1e-3, lr_floor: 1.0 },
-        }
-    }
-
     /// The name of the file of SNLI that has the validation pairs.
     pub fn snli_validation(self) -> &'static str {
         match self {
@@ -181,62 +173,112 @@ impl Protocol {
     }
 }
 
+/// A curvature as the command line says it: "-0.5", "learned" or "learned:-0.5".
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CurvatureOption {
+    /// The sectional curvature, or its initial value.
+    pub kappa: f64,
+    /// Whether it is learned.
+    pub learned: bool,
+}
+
+impl FromStr for CurvatureOption {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
+        let (number, learned) = match text.strip_prefix("learned") {
+            Some("") => ("-1", true),
+            // Without a colon it is no number, and the error says so.
+            Some(initial) => (initial.strip_prefix(':').unwrap_or(text), true),
+            None => (text, false),
+        };
+        let kappa = number.parse().map_err(|_| "a number, learned, or learned:NUMBER is needed")?;
+        Ok(CurvatureOption { kappa, learned })
+    }
+}
+
 /// Everything that determines the result of a run, except the data.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Config {
+    /// A model of Table 1. --encoder, --body and --head override its parts.
+    #[arg(long, default_value = "hyperbolic-gru", help_heading = "Model")]
+    #[arg(value_parser = TABLE_1.map(|row| row.name))]
+    #[serde(skip)]
+    pub model: String,
     /// Encoder and geometries.
+    #[command(flatten)]
     pub architecture: Architecture,
-    /// Dimension of words, sentences and the feed-forward layer: 5 in the paper.
+    /// Dimension of word vectors, sentence vectors and the feed-forward layer.
+    #[arg(long, default_value_t = 5, help_heading = "Model")]
     pub dim: usize,
+    /// Sectional curvature of the hyperbolic parts, from -1e6 to -1e-6; or "learned:NUMBER" to learn it from
+    /// this initial value; or "learned", which starts at -1 [default: -1].
+    #[arg(id = "kappa", long = "kappa", value_name = "KAPPA")]
+    #[arg(allow_negative_numbers = true, help_heading = "Model")]
+    #[serde(skip)]
+    pub curvature: Option<CurvatureOption>,
     /// Sectional curvature of the hyperbolic parts; if it is learned, its initial value.
+    #[arg(skip = -1.0)]
     pub kappa: f64,
     /// Whether the curvatures are learned, one for the body and one for the head.
+    #[arg(skip)]
     pub learn_kappa: bool,
-    /// Nonlinearity of the recurrent cells.
-    pub cell: Nonlinearity,
+    /// Nonlinearity of the recurrent cells [default: as in the authors' program, identity in hyperbolic
+    /// space and tanh in Euclidean space].
+    #[arg(long, value_enum, help_heading = "Model")]
+    #[serde(with = "config::known")]
+    pub cell: Option<Nonlinearity>,
     /// Nonlinearity of the feed-forward layer.
+    #[arg(long, value_enum, default_value_t = Nonlinearity::Identity, help_heading = "Model")]
     pub feed_forward: Nonlinearity,
-    /// How the model is trained.
+    /// How the model is trained, and how it starts.
+    #[arg(long, value_enum, default_value_t = Protocol::Adam, help_heading = "Training")]
     pub protocol: Protocol,
-    /// Passes over the training pairs.
+    /// Passes over the training pairs [default: 10; 30 with --protocol released].
+    #[arg(long, default_value_t = 10, default_value_if("protocol", "released", "30"))]
+    #[arg(hide_default_value = true, help_heading = "Training")]
     pub epochs: u64,
     /// Number of pairs in a batch.
+    #[arg(long, default_value_t = 64, help_heading = "Training")]
     pub batch: usize,
-    /// Floating-point type of all numbers.
+    /// Floating-point type of all numbers [default: f32; f64 with --protocol released].
+    #[arg(long, value_enum, default_value_t = Precision::F32, hide_default_value = true)]
+    #[arg(default_value_if("protocol", "released", "f64"), help_heading = "Model")]
     pub precision: Precision,
-    /// Initial learning rate of Adam.
+    /// Initial learning rate of Adam [default: 0.01; 0.001 with --protocol released].
+    #[arg(long, default_value_t = 0.01, default_value_if("protocol", "released", "0.001"))]
+    #[arg(hide_default_value = true, allow_negative_numbers = true, help_heading = "Training")]
     pub lr: f64,
-    /// Final learning rate as a factor of the initial one. The rate falls along half a cosine.
+    /// Final learning rate as a factor of the initial one, from 0 to 1. The rate falls along half a cosine;
+    /// 1 keeps it constant [default: 0.01; 1 with --protocol released].
+    #[arg(long, default_value_t = 0.01, default_value_if("protocol", "released", "1"))]
+    #[arg(hide_default_value = true, allow_negative_numbers = true, help_heading = "Training")]
     pub lr_floor: f64,
-    /// The largest norm of a step's gradient: over all parameters together, or of each parameter, as the
-    /// protocol says. Longer gradients are scaled down.
+    /// Largest norm of a step's gradient: over all parameters together, or with --protocol released of each
+    /// parameter. Longer gradients are scaled down to it.
+    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true, help_heading = "Training")]
     pub clip: f64,
-    /// Seed of all random draws.
+    /// Seed of the initial model and of the order of the pairs. Same seed, same result, for any number of
+    /// threads.
+    #[arg(long, default_value_t = 42, help_heading = "Training")]
     pub seed: u64,
 }
 
 impl Config {
+    /// Fills in what follows from other options: the curvature, and the nonlinearity of the cells.
+    pub fn complete(mut self) -> Self {
+        if let Some(CurvatureOption { kappa, learned }) = self.curvature {
+            (self.kappa, self.learn_kappa) = (kappa, learned);
+        }
+        self.cell.get_or_insert(Nonlinearity::of_authors(self.architecture.body));
+        self
+    }
+
     /// The name of the first option whose value differs from `other`'s, if any. A run can be resumed only if
     /// none does.
-    fn difference(&self, other: &Config) -> Option<&'static str> {
-        let differs = [
-            ("encoder", self.architecture.encoder != other.architecture.encoder),
-            ("body", self.architecture.body != other.architecture.body),
-            ("head", self.architecture.head != other.architecture.head),
-            ("dim", self.dim != other.dim),
-            ("kappa", self.kappa != other.kappa || self.learn_kappa != other.learn_kappa),
-            ("cell", self.cell != other.cell),
-            ("feed-forward", self.feed_forward != other.feed_forward),
-            ("protocol", self.protocol != other.protocol),
-            ("epochs", self.epochs != other.epochs),
-            ("batch", self.batch != other.batch),
-            ("precision", self.precision != other.precision),
-            ("lr", self.lr != other.lr),
-            ("lr-floor", self.lr_floor != other.lr_floor),
-            ("clip", self.clip != other.clip),
-            ("seed", self.seed != other.seed),
-        ];
-        options::first_true(&differs)
+    fn difference(&self, other: &Config) -> Option<String> {
+        // One option says the curvature and whether it is learned.
+        config::difference(self, other, &[]).map(|name| name.replace("learn-kappa", "kappa"))
     }
 
     /// A lower bound on the number of a model's parameters, with so many words: the words, and two matrices
@@ -355,7 +397,8 @@ impl Run<'_> {
     /// Trains with these geometries: chooses the encoder.
     fn with<T: Float, B: Geometry<T>, H: Geometry<T>>(&self, body: B, head: H) -> Result<Metrics> {
         let (dim, sizes) = (self.config.dim, [self.data.words.len(), self.data.classes.len()]);
-        let (activation, protocol) = (self.config.cell.activation(), self.config.protocol);
+        let protocol = self.config.protocol;
+        let activation = self.config.cell.unwrap_or(Nonlinearity::Identity).activation();
         match self.config.architecture.encoder {
             Encoder::Rnn => {
                 let cell = |m, rng: &mut _| {
@@ -392,7 +435,7 @@ impl Run<'_> {
         let steps = options::steps(config.epochs, data.train.len().div_ceil(config.batch) as u64)?;
         let mut progress = Progress::new("step", 0, steps);
         let mut trainer = Trainer::of_run(config.epochs, (config.clone(), fingerprint), |found, ours| {
-            options::same_run(found.0.difference(&ours.0), [found.1, ours.1], "pairs")
+            options::same_run(found.0.difference(&ours.0).as_deref(), [found.1, ours.1], "pairs")
         })
         .schedule(Schedule::Cosine { steps, floor: config.lr_floor })
         .seed(config.seed)

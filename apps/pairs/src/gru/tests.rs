@@ -5,24 +5,7 @@ use cotangent::optim::train::Batches;
 use super::*;
 
 fn config(protocol: Protocol, seed: u64) -> Config {
-    let Settings { epochs, precision, lr, lr_floor } = protocol.settings();
-    let architecture = TABLE_1.iter().find(|row| row.name == "hyperbolic-gru").unwrap().architecture;
-    Config {
-        architecture,
-        dim: 5,
-        kappa: -1.0,
-        learn_kappa: false,
-        cell: Nonlinearity::Identity,
-        feed_forward: Nonlinearity::Identity,
-        protocol,
-        epochs,
-        batch: 64,
-        precision,
-        lr,
-        lr_floor,
-        clip: 1.0,
-        seed,
-    }
+    Config { seed, ..config::parse(&["--protocol", &name(protocol)]) }.complete()
 }
 
 /// The largest absolute values of 20 seeds: of a word, a matrix behind the encoders, the point of the

@@ -19,7 +19,7 @@ pub(crate) struct Joining<S, T: Float> {
 impl<S: PartSpace<T>, T: Float> Joining<S, T> {
     pub(crate) fn new(space: S, config: &Config, rng: &mut rng::Rng) -> Self {
         let widths = [config.mention_dim, config.char_dim, 2 * config.context_dim];
-        let concat = Concat::new(space, &widths, 0, config.dim, rng);
+        let concat = Concat::new(space, &widths, 0, config.dim(), rng);
         Joining { space, concat, dropout: Dropout { rate: config.concat_dropout } }
     }
 
@@ -53,10 +53,10 @@ impl<S: PartSpace<T>, T: Float> Classifier<S, T> {
     pub(crate) fn new(space: S, types: usize, config: &Config, rng: &mut rng::Rng) -> Self {
         let form = match config.regression {
             Regression::Points | Regression::Usual => {
-                Form::Points(LogisticRegression::new(space, config.dim, types, rng))
+                Form::Points(LogisticRegression::new(space, config.dim(), types, rng))
             }
             Regression::Unidirectional => {
-                Form::Unidirectional(UnidirectionalRegression::new(config.dim, types, rng))
+                Form::Unidirectional(UnidirectionalRegression::new(config.dim(), types, rng))
             }
         };
         let limit = config.spaces.mlr == Space::Euclidean && config.regression != Regression::Usual;

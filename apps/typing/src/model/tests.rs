@@ -16,7 +16,7 @@ fn small(spaces: Spaces) -> Config {
         mention_dim: 6,
         char_dim: 3,
         context_dim: 2,
-        dim: 7,
+        dim: Some(7),
         mention_words: 3,
         context_words: 5,
         ..Config::for_crowd(Size::Base, Space::Hyperbolic)
