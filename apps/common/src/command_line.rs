@@ -6,6 +6,7 @@ use clap::{Arg, ArgAction, Command, CommandFactory, FromArgMatches, value_parser
 use clap_complete::Shell;
 use cotangent::engine::files::atomic;
 
+use crate::application::Application;
 use crate::error::{AppError, Result, report};
 use crate::print::{self, Style};
 
@@ -15,12 +16,36 @@ pub const RUN: &str = "Run";
 /// Parses the arguments of the process, and sets how the process prints. Exits with an error of one line if
 /// they are wrong, and after `--help`, `--version` and `--generate`.
 pub fn parse<C: CommandFactory + FromArgMatches>() -> C {
-    parse_with(|command| command)
+    parse_command(C::command())
 }
 
-/// Same as [`parse`], after a change to the clap command: for example other possible values.
-pub fn parse_with<C: CommandFactory + FromArgMatches>(change: impl FnOnce(Command) -> Command) -> C {
-    let command = with_common_options(change(C::command()));
+/// Same as [`parse`], for an application, whose name and description it takes.
+pub fn parse_app<C: CommandFactory + FromArgMatches>(app: &Application) -> C {
+    parse_app_with(app, |command| command)
+}
+
+/// Same as [`parse_app`], after a change to the clap command: for example other possible values.
+pub fn parse_app_with<C: CommandFactory + FromArgMatches>(
+    app: &Application,
+    change: impl FnOnce(Command) -> Command,
+) -> C {
+    parse_command(change(described(C::command(), app)))
+}
+
+/// The command with the description of an application, whose examples end the help of its main subcommand too.
+fn described(command: Command, app: &Application) -> Command {
+    let (first, more) = app.about.split_once("\n\n").unzip();
+    let first = first.unwrap_or(app.about).trim_end_matches('.');
+    let command = command.name(app.name).about(first).long_about(more.map(|_| app.about));
+    let command = command.after_help(app.help_end());
+    match app.subcommand() {
+        Some(name) => command.mut_subcommand(name, |subcommand| subcommand.after_help(app.help_end())),
+        None => command,
+    }
+}
+
+fn parse_command<C: FromArgMatches>(command: Command) -> C {
+    let command = with_common_options(command);
     let matches = command.clone().try_get_matches().unwrap_or_else(|error| exit(&error));
     if let Some(directory) = matches.get_one::<PathBuf>("generate") {
         std::process::exit(report(generate(command, directory)).into());

@@ -3,6 +3,7 @@
 //!
 //! | module | what |
 //! |---|---|
+//! | [`application`] | what an application says of itself: help, README, tests |
 //! | [`command_line`] | what every command line has: `--quiet`, `--json`, `--generate` |
 //! | [`config`] | the configuration of a run, which clap fills and serde prints |
 //! | [`options`], [`device`], [`precision`], [`space`], [`threads`] | options of several applications |
@@ -26,6 +27,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
+pub mod application;
 pub mod command_line;
 pub mod config;
 pub mod confusion;

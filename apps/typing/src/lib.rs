@@ -2,6 +2,7 @@
 //!
 //! | module | what |
 //! |---|---|
+//! | [`APP`], [`run()`] | the command |
 //! | [`config`] | all settings |
 //! | [`mention`], [`readers`] | mentions, and the formats of their files |
 //! | [`types`] | the list of types, coarse to ultra-fine |
@@ -20,6 +21,7 @@
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod batches;
+mod command;
 pub mod config;
 pub mod data;
 pub mod examples;
@@ -36,3 +38,5 @@ pub mod train;
 pub mod typer;
 pub mod types;
 pub mod words;
+
+pub use command::{APP, run};

@@ -1,8 +1,5 @@
-//! Node classification by graph attention, from the command line.
-
-use cotangent_apps_attention::attention::Scores;
-use cotangent_apps_attention::graph;
+//! The application `graph`.
 
 fn main() -> std::process::ExitCode {
-    graph::run(&Scores::default())
+    cotangent_apps_attention::graph::run(&Default::default())
 }

@@ -1,8 +1,5 @@
-//! Translation by transformers, from the command line.
-
-use cotangent_apps_attention::attention::Scores;
-use cotangent_apps_attention::transformer;
+//! The application `transformer`.
 
 fn main() -> std::process::ExitCode {
-    transformer::run(&Scores::default())
+    cotangent_apps_attention::transformer::run(&Default::default())
 }

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Parser;
-use cotangent_apps_common::command_line::{RUN, parse_with};
+use cotangent_apps_common::application::Application;
+use cotangent_apps_common::command_line::{RUN, parse_app_with};
 use cotangent_apps_common::device::DeviceOption;
 use cotangent_apps_common::error::{Result, exit_code};
 use cotangent_apps_common::options::RunOptions;
@@ -14,16 +15,28 @@ use super::labelled_graph::LabelledGraph;
 use super::{Config, Metrics, classify, published};
 use crate::attention::Scores;
 
-const EXAMPLES: &str = "\
-Examples:
-  graph --path data/cora --table --seeds 20
-  graph --path data/cora --attention polar-distance --learn-sharpness --aggregate barycentre
-  graph --path data/citeseer --attention penumbral --light 2 --dropout 0.5";
+/// The application `graph`.
+pub const APP: Application = Application {
+    name: "graph",
+    about: "Classifies the nodes of a graph by graph attention, trained on a few nodes of known class. The \
+        attention score can be chosen (Veličković et al. 2018; Gulcehre et al. 2019; Tseng et al. 2023).",
+    examples: [
+        "graph --path data/cora --table --seeds 20",
+        "graph --path data/cora --attention polar-distance --learn-sharpness --aggregate barycentre",
+        "graph --path data/citeseer --attention penumbral --light 2 --dropout 0.5",
+    ],
+    needs: &["--path", "none"],
+    commands: &[(
+        "`graph --path DIR --attention NAME …`",
+        "classifies the nodes of a graph, trained on a few labelled ones, by graph attention with any score; \
+         `--seeds N` for an interval",
+    )],
+    writes: "`seed-N.json` in place of a checkpoint; of the first seed `model.safetensors`, `curves.svg`, \
+        queries and keys in `embeddings-LAYER.svg`",
+};
 
-/// Classifies the nodes of a graph by graph attention, trained on a few nodes of known class. The
-/// attention score can be chosen (Veličković et al. 2018; Gulcehre et al. 2019; Tseng et al. 2023).
 #[derive(Parser)]
-#[command(name = "graph", version, after_help = EXAMPLES)]
+#[command(version)]
 struct Cli {
     /// Directory of the graph: labels.txt, edges.tsv, split.tsv, and features.txt or features.tsv; each
     /// plain or .gz. Without features, each node is its own feature.
@@ -56,7 +69,8 @@ struct Cli {
 /// error.
 pub fn run(scores: &Scores) -> std::process::ExitCode {
     let choices = scores.choices();
-    let cli: Cli = parse_with(|command| command.mut_arg("attention", |score| score.value_parser(choices)));
+    let cli: Cli =
+        parse_app_with(&APP, |command| command.mut_arg("attention", |score| score.value_parser(choices)));
     exit_code(run_with(&cli, scores))
 }
 

@@ -28,7 +28,7 @@ mod command;
 pub mod labelled_graph;
 mod published;
 
-pub use command::run;
+pub use command::{APP, run};
 pub use published::published;
 
 use labelled_graph::LabelledGraph;

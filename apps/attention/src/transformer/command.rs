@@ -4,7 +4,8 @@ use std::io::BufRead;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use cotangent_apps_common::command_line::{RUN, parse_with};
+use cotangent_apps_common::application::Application;
+use cotangent_apps_common::command_line::{RUN, parse_app_with};
 use cotangent_apps_common::device::DeviceOption;
 use cotangent_apps_common::error::{AppError, Result, exit_code};
 use cotangent_apps_common::options::{self, RunOptions};
@@ -18,16 +19,35 @@ use super::parallel_text::ParallelText;
 use super::{Config, Metrics, Queries, Search, Translator, train};
 use crate::attention::Scores;
 
-const EXAMPLES: &str = "\
-Examples:
-  transformer train --path data/multi30k --attention penumbral --epochs 20
-  transformer train --train pairs.tsv --validation val.tsv --test test.tsv --size small
-  transformer attend --sentence 'Ein Hund spielt im Schnee.' --queries source --out attention.svg";
+/// The application `transformer`.
+pub const APP: Application = Application {
+    name: "transformer",
+    about: "Translation by transformers. The attention score can be a dot product, a hyperbolic distance, \
+        cones and others (Vaswani et al. 2017; Gulcehre et al. 2019; Tseng et al. 2023).",
+    examples: [
+        "transformer train --path data/multi30k --attention penumbral --epochs 20",
+        "transformer train --train pairs.tsv --validation val.tsv --test test.tsv --size small",
+        "transformer attend --sentence 'Ein Hund spielt im Schnee.' --queries source --out attention.svg",
+    ],
+    needs: &["train", "--path", "none"],
+    commands: &[
+        (
+            "`transformer train --path DIR --attention NAME …`",
+            "learns to translate: attention by dot product, hyperbolic distance, penumbral and umbral cones, \
+             Laplacian kernel",
+        ),
+        (
+            "`transformer translate --model DIR < FILE`",
+            "translates lines; `transformer attend --sentence TEXT` draws the attention weights on its tokens, \
+             `--queries source\\|translation`",
+        ),
+    ],
+    writes: "`model.safetensors` (the average of the last epochs), `curves.svg`, `translations.txt`, files of \
+        the model",
+};
 
-/// Translation by transformers. The attention score can be a dot product, a hyperbolic distance, cones and
-/// others (Vaswani et al. 2017; Gulcehre et al. 2019; Tseng et al. 2023).
 #[derive(Parser)]
-#[command(name = "transformer", version, after_help = EXAMPLES)]
+#[command(version)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -36,7 +56,6 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Trains a model on parallel text, then translates the test sentences and computes BLEU.
-    #[command(after_help = EXAMPLES)]
     Train(Box<Train>),
     /// Translates standard input, line by line, with a trained model.
     Translate(Translate),
@@ -170,7 +189,7 @@ struct Attend {
 /// after an error.
 pub fn run(scores: &Scores) -> std::process::ExitCode {
     let choices = scores.choices();
-    let cli: Cli = parse_with(|command| {
+    let cli: Cli = parse_app_with(&APP, |command| {
         command.mut_subcommand("train", |train| {
             let offered = choices.clone();
             train

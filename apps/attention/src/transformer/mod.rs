@@ -37,7 +37,7 @@ mod translator;
 use batches::{Batch, BySource, Pair};
 use bleu::Bleu;
 use bpe::Bpe;
-pub use command::run;
+pub use command::{APP, run};
 pub use config::{Config, NormOption, PositionsOption, Size};
 use model::Model;
 use parallel_text::{ParallelText, Sentences};

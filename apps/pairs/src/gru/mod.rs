@@ -24,11 +24,13 @@ use serde::{Deserialize, Serialize};
 use crate::sentence_pairs::{Pair, SentencePairs};
 
 mod batches;
+mod command;
 mod model;
 #[cfg(test)]
 mod tests;
 
 use batches::PairBatches;
+pub use command::{APP, run};
 use model::{Model, classify, learned_kappa, side_by_side};
 
 /// The recurrent layer that reads sentences.

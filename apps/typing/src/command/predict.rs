@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
+use crate::readers::plain;
+use crate::typer::Predicted;
 use clap::Args;
 use cotangent_apps_common::error::Result;
 use cotangent_apps_common::{options, print, say};
-use cotangent_apps_typing::readers::plain;
-use cotangent_apps_typing::typer::Predicted;
 use serde::Serialize;
 
-use crate::inputs::{ModelOptions, in_precision};
+use super::inputs::{ModelOptions, in_precision};
 
 #[derive(Args)]
 pub(crate) struct Predict {

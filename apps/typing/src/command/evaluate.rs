@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
+use crate::metrics::Figures;
 use clap::Args;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::options;
 use cotangent_apps_common::{print, say};
-use cotangent_apps_typing::metrics::Figures;
 
-use crate::inputs::{ModelOptions, in_precision};
+use super::inputs::{ModelOptions, in_precision};
 
 #[derive(Args)]
 pub(crate) struct Evaluate {

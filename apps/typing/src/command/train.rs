@@ -2,6 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::config::Config;
+use crate::data::{Data, Sources};
+use crate::metrics::Figures;
+use crate::published::{self, published};
+use crate::train::{self, Metrics};
+use crate::types::Levels;
 use clap::Args;
 use cotangent::prelude::Device;
 use cotangent_apps_common::command_line::RUN;
@@ -11,14 +17,8 @@ use cotangent_apps_common::options::RunOptions;
 use cotangent_apps_common::say;
 use cotangent_apps_common::seeds::{self, SeedsOption, Summary};
 use cotangent_apps_common::threads::ThreadsOption;
-use cotangent_apps_typing::config::Config;
-use cotangent_apps_typing::data::{Data, Sources};
-use cotangent_apps_typing::metrics::Figures;
-use cotangent_apps_typing::published::{self, published};
-use cotangent_apps_typing::train::{self, Metrics};
-use cotangent_apps_typing::types::Levels;
 
-use crate::table::{self, Table};
+use super::table::{self, Table};
 
 #[derive(Args)]
 pub(crate) struct Train {

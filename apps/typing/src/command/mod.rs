@@ -1,6 +1,4 @@
-//! Fine-grained types of entities from the command line: train, predict, evaluate, nearest types, pictures.
-
-#![deny(clippy::print_stdout, clippy::print_stderr)]
+//! The command line of `typing`: train, predict, evaluate, nearest types, pictures.
 
 mod evaluate;
 mod inputs;
@@ -11,20 +9,33 @@ mod table;
 mod train;
 
 use clap::{Parser, Subcommand};
-use cotangent_apps_common::command_line::parse;
+use cotangent_apps_common::application::Application;
+use cotangent_apps_common::command_line::parse_app;
 use cotangent_apps_common::error::{AppError, exit_code};
 
-const EXAMPLES: &str = "\
-Examples:
-  typing train --train train.tsv --dev dev.tsv --test test.tsv --words glove.txt --types types.txt
-  typing predict sentences.tsv --model runs/typing
-  typing nearest artist --model runs/typing --count 5";
+/// The application `typing`.
+pub const APP: Application = Application {
+    name: "typing",
+    about: "Finds the types of entities in their sentences, in hyperbolic or Euclidean space (López & Strube \
+        2020).\n\n`typing train` learns them from typed mentions, `typing predict` finds those of other \
+        mentions.",
+    examples: [
+        "typing train --train train.tsv --dev dev.tsv --test test.tsv --words glove.txt --types types.txt",
+        "typing predict sentences.tsv --model runs/typing",
+        "typing nearest artist --model runs/typing --count 5",
+    ],
+    needs: &["train", "--train", "none", "--dev", "none", "--words", "none"],
+    commands: &[(
+        "`typing train --train FILE --dev FILE --words VECTORS …`; `predict FILE`; `evaluate FILE`; \
+         `nearest TYPE`; `hyperplanes`, `attention`, `norms`",
+        "the types of entities in their sentences (López & Strube 2020): each part of the model, from \
+         characters to logits, is hyperbolic or Euclidean; pictures of it",
+    )],
+    writes: "`model.safetensors` (the best on dev), `curves.svg`, files of the model",
+};
 
-/// Finds the types of entities in their sentences, in hyperbolic or Euclidean space (López & Strube 2020).
-///
-/// `typing train` learns them from typed mentions, `typing predict` finds those of other mentions.
 #[derive(Parser)]
-#[command(name = "typing", version, after_help = EXAMPLES)]
+#[command(version)]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -33,7 +44,6 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Trains a model on typed mentions.
-    #[command(after_help = EXAMPLES)]
     Train(Box<train::Train>),
     /// Predicts the types of mentions in plain text.
     Predict(predict::Predict),
@@ -49,8 +59,10 @@ enum Command {
     Norms(pictures::Norms),
 }
 
-fn main() -> std::process::ExitCode {
-    exit_code(match parse::<Cli>().command {
+/// Runs the command `typing` with the process's arguments. Returns the exit code of the process: 0, or 2 after
+/// an error.
+pub fn run() -> std::process::ExitCode {
+    exit_code(match parse_app::<Cli>(&APP).command {
         Some(Command::Train(args)) => train::train(&args),
         Some(Command::Predict(args)) => predict::predict(&args),
         Some(Command::Evaluate(args)) => evaluate::evaluate(&args),

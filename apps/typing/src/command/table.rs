@@ -1,17 +1,17 @@
 //! The tables of the paper that `typing train --table` trains.
 
+use crate::config::{Config, Regression, Size, Space, Spaces};
+use crate::data::Data;
+use crate::metrics::Figures;
+use crate::published::{F1s, published};
+use crate::train::Metrics;
 use clap::ValueEnum;
 use cotangent::prelude::Device;
 use cotangent_apps_common::error::Result;
 use cotangent_apps_common::interval::Interval;
 use cotangent_apps_common::say;
-use cotangent_apps_typing::config::{Config, Regression, Size, Space, Spaces};
-use cotangent_apps_typing::data::Data;
-use cotangent_apps_typing::metrics::Figures;
-use cotangent_apps_typing::published::{F1s, published};
-use cotangent_apps_typing::train::Metrics;
 
-use crate::train::Train;
+use super::train::Train;
 
 /// A table of the paper.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
