@@ -1,9 +1,8 @@
 //! Helpers for the tests of all applications: running and killing the binary, temporary directories.
-//!
-//! The files of this folder are modules of each package's tests.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
@@ -112,11 +111,15 @@ impl App {
 }
 
 /// A directory that is deleted at the end of the test.
-pub(crate) struct Dir(tempfile::TempDir);
+pub(crate) struct Dir(Rc<tempfile::TempDir>);
 
 impl Dir {
     pub(crate) fn new() -> Self {
-        Dir(tempfile::tempdir().unwrap())
+        Dir(Rc::new(tempfile::tempdir().unwrap()))
+    }
+    /// The same directory, which is there until both are dropped.
+    pub(crate) fn share(&self) -> Self {
+        Dir(Rc::clone(&self.0))
     }
     pub(crate) fn path(&self, name: &str) -> String {
         self.0.path().join(name).to_str().unwrap().to_owned()

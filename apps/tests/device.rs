@@ -2,8 +2,6 @@
 
 use std::process::Command;
 
-use crate::APPS;
-
 /// Runs an application as on a computer without OpenCL drivers. Returns the exit code and both outputs.
 fn without_drivers(app: &str, args: &[&str]) -> (Option<i32>, String, String) {
     let output = Command::new(app).args(args).env("OCL_ICD_VENDORS", "/nonexistent").output().unwrap();
@@ -26,24 +24,18 @@ fn says_what_to_install(error: &str) {
     assert!(parts.iter().all(|part| line.contains(part)), "{line}");
 }
 
-#[test]
-fn without_a_driver_the_error_says_what_to_install() {
-    for (app, needed) in APPS {
-        let (code, _, error) = without_drivers(app, &[needed, &["--device", "opencl"]].concat());
-        says_what_to_install(&error);
-        assert_eq!(code, Some(2), "{app}");
-    }
+pub(crate) fn without_a_driver_the_error_says_what_to_install(app: &str, needed: &[&str]) {
+    let (code, _, error) = without_drivers(app, &[needed, &["--device", "opencl"]].concat());
+    says_what_to_install(&error);
+    assert_eq!(code, Some(2), "{app}");
 }
 
 /// The processor is listed first. `--device list` needs no other option.
-#[test]
-fn devices_are_listed_whatever_else_is_missing() {
-    for (app, needed) in APPS {
-        let command = needed.first().filter(|word| !word.starts_with('-'));
-        let args: Vec<&str> = command.copied().into_iter().chain(["--device", "list"]).collect();
-        let (code, out, error) = without_drivers(app, &args);
-        assert_eq!(out, "cpu       the processor\n", "{app}: {error}");
-        says_what_to_install(&error);
-        assert_eq!(code, Some(2), "{app}");
-    }
+pub(crate) fn devices_are_listed_whatever_else_is_missing(app: &str, needed: &[&str]) {
+    let command = needed.first().filter(|word| !word.starts_with('-'));
+    let args: Vec<&str> = command.copied().into_iter().chain(["--device", "list"]).collect();
+    let (code, out, error) = without_drivers(app, &args);
+    assert_eq!(out, "cpu       the processor\n", "{app}: {error}");
+    says_what_to_install(&error);
+    assert_eq!(code, Some(2), "{app}");
 }

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use cotangent_apps_attention::attention::Scores;
 use cotangent_apps_attention::graph::labelled_graph::LabelledGraph;
-use cotangent_apps_attention::graph::{Metrics, published};
+use cotangent_apps_attention::graph::{APP, Metrics, published};
 
 use crate::common::{App, Dir, bytes};
-use crate::pictures::{long_name, text_fits};
+use crate::shared::scenarios::Training;
 
 const GRAPH: App = App(env!("CARGO_BIN_EXE_graph"));
 
@@ -53,6 +53,34 @@ fn run(d: &Dir, path: &str, name: &str, more: &str) -> (String, Metrics, String)
     let metrics = crate::common::metrics::<Metrics>(&out);
     (printed, metrics, out)
 }
+
+/// A name is that of the directory, and so of the graph.
+fn arguments(d: &Dir, name: Option<&str>) -> Vec<String> {
+    let mut path = groups(d, true);
+    if let Some(name) = name {
+        let named = d.path(&name[..name.len().min(150)]);
+        std::fs::rename(path, &named).unwrap();
+        path = named;
+    }
+    ["--path", &path, "--epochs", "2"].map(str::to_owned).to_vec()
+}
+
+const TRAINING: Training = Training {
+    arguments,
+    long: &[],
+    same: &["model.safetensors"],
+    pictures: &[
+        ("curves.svg", &["additive attention"], &["a name that is"]),
+        (
+            "embeddings-1.svg",
+            &["groups, layer 1, first head", "of the spread)"],
+            &["a name that is", "layer 1, first head"],
+        ),
+        ("embeddings-2.svg", &["groups, layer 2, first head"], &["a name that is"]),
+    ],
+};
+
+scenarios!("graph", APP, TRAINING);
 
 /// Row numbers before the ends of an edge were a node, and its end was left out.
 #[test]
@@ -330,46 +358,6 @@ fn bad_input_gets_one_line() {
     assert!(file("features.txt", "1 2\n").ends_with("features.txt: 1 lines; labels.txt has 90 nodes"));
     let missing = GRAPH.fails(&["--path", &d.path("nowhere"), "--out", &out]);
     assert!(missing.contains("nowhere/labels.txt.gz: No such file"), "{missing}");
-}
-
-#[test]
-fn a_loss_that_is_no_number_stops_training() {
-    let d = Dir::new();
-    let (path, out) = (groups(&d, true), d.path("out"));
-    let line = GRAPH.diverges(&["--path", &path, "--epochs", "9", "--out", &out, "--lr", "1e30"]);
-    assert!(line.ends_with("a lower --lr may help"), "{line}");
-}
-
-#[test]
-fn a_second_run_in_one_directory_is_refused() {
-    let d = Dir::new();
-    GRAPH.is_refused_in_a_held_directory(&["--path", &groups(&d, true)], &d.path("out"));
-}
-
-/// If the reader closes the outputs, the run continues without printing.
-#[test]
-fn closed_outputs_end_nothing() {
-    let d = Dir::new();
-    let (path, out) = (groups(&d, true), d.path("out"));
-    GRAPH.succeeds_with_closed_outputs(&["--path", &path, "--epochs", "3", "--out", &out]);
-    assert!(Path::new(&out).join("metrics.json").exists());
-}
-
-#[test]
-fn text_is_within_its_picture() {
-    let d = Dir::new();
-    let (short, out) = (groups(&d, true), d.path("out"));
-    GRAPH.succeeds(&["--path", &short, "--epochs", "2", "--out", &out]);
-    let parts = ["groups, layer 1, first head", "of the spread)"];
-    text_fits(&format!("{out}/embeddings-1.svg"), &parts);
-    text_fits(&format!("{out}/curves.svg"), &["additive attention"]);
-
-    let name = long_name();
-    let path = d.path(&name[..name.len().min(150)]);
-    std::fs::rename(short, &path).unwrap();
-    GRAPH.succeeds(&["--path", &path, "--epochs", "1", "--out", &out]);
-    text_fits(&format!("{out}/embeddings-1.svg"), &["a name that is", "layer 1, first head"]);
-    text_fits(&format!("{out}/curves.svg"), &["a name that is"]);
 }
 
 /// Sigmoid weights, pseudo-polar coordinates, learned β and c, and the Einstein midpoint together. The

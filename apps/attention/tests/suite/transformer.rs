@@ -5,9 +5,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use cotangent_apps_attention::attention::Scores;
-use cotangent_apps_attention::transformer::{Metrics, bleu};
+use cotangent_apps_attention::transformer::{APP, Metrics, bleu};
 
 use crate::common::{App, Dir, bytes};
+use crate::shared::scenarios::Training;
 
 const TRANSFORMER: App = App(env!("CARGO_BIN_EXE_transformer"));
 
@@ -42,6 +43,19 @@ fn numbers(d: &Dir) -> String {
 
 const SMALL: &str = "--layers 1 --width 32 --heads 2 --hidden 64 --vocabulary 320 --batch-tokens 512 \
     --lr 0.01 --warm-up 40 --dropout 0 --average 2 --beam 3";
+
+const TRAINING: Training = Training {
+    // No picture has a name of the text.
+    arguments: |d, _| {
+        let arguments = format!("train --path {} {SMALL} --epochs 1 --sentences 240", numbers(d));
+        arguments.split_whitespace().map(str::to_owned).collect()
+    },
+    long: &[["--epochs", "3"], ["--sentences", "800"], ["--attention", "distance"]],
+    same: &["model.safetensors", "translations.txt"],
+    pictures: &[("curves.svg", &["dot attention"], &["dot attention"])],
+};
+
+scenarios!("transformer", APP, TRAINING, resumes);
 
 fn run(d: &Dir, path: &str, name: &str, more: &str) -> (String, Metrics, String) {
     let out = d.path(name);
@@ -102,6 +116,7 @@ fn it_learns_to_translate() {
     TRANSFORMER.succeeds(&[&args[..], &["--queries", "source"]].concat());
     let within = std::fs::read_to_string(&picture).unwrap();
     assert!(within.matches("zwei").count() > svg.matches("zwei").count(), "{within}");
+    TRANSFORMER.succeeds_with_closed_outputs(&["translate", "--model", &out]);
 }
 
 #[test]
@@ -192,26 +207,13 @@ fn recursive_layers_share_their_parameters() {
 }
 
 #[test]
-fn a_killed_run_goes_on_to_the_same_bits_with_any_number_of_threads() {
+fn a_resumed_run_may_have_more_epochs() {
     let d = Dir::new();
     let path = numbers(&d);
-    let more = "--attention distance --epochs 3 --threads 1";
-    let (_, whole, out) = run(&d, &path, "whole", more);
-    let killed = d.path("killed");
-    let args: Vec<&str> = ["train", "--path", &path, "--checkpoint-every", "0", "--attention", "distance"]
-        .into_iter()
-        .chain(SMALL.split_whitespace())
-        .chain(["--epochs", "3", "--threads", "2"])
-        .collect();
-    TRANSFORMER.survives_kills(&args, &killed);
-    let resumed = crate::common::metrics::<Metrics>(&killed);
-    assert_eq!((&resumed.epochs, resumed.test), (&whole.epochs, whole.test));
-    for file in ["model.safetensors", "translations.txt"] {
-        assert_eq!(bytes(&killed, file), bytes(&out, file), "{file}");
-    }
-    // The resumed run may have more epochs.
-    let (_, longer, _) = run(&d, &path, "whole", "--attention distance --epochs 4 --threads 1 --resume");
-    assert_eq!((longer.epochs.len(), &longer.epochs[..3]), (4, &resumed.epochs[..]));
+    let more = "--attention distance --sentences 240";
+    let (_, shorter, _) = run(&d, &path, "out", &format!("{more} --epochs 2"));
+    let (_, longer, _) = run(&d, &path, "out", &format!("{more} --epochs 3 --resume"));
+    assert_eq!((longer.epochs.len(), &longer.epochs[..2]), (3, &shorter.epochs[..]));
 }
 
 #[test]
@@ -266,11 +268,6 @@ fn bad_input_gets_one_line() {
     run(&d, &path, "out", "--epochs 1");
     let resume = ["--epochs", "2", "--resume"];
     let small: Vec<&str> = SMALL.split_whitespace().collect();
-    let message = fails(&[&small[..], &resume, &["--seed", "7"]].concat());
-    assert!(
-        message.ends_with("checkpoint.bin: the checkpoint does not fit: a run with another --seed"),
-        "{message}"
-    );
     for option in [["--key-dim", "4"], ["--attention-dropout", "0.1"]] {
         let message = fails(&[&small[..], &resume, &option].concat());
         assert!(message.ends_with(&format!("a run with another {}", option[0])), "{message}");
@@ -341,25 +338,6 @@ fn a_device_learns_the_same() {
     assert_eq!(translation("opencl"), translation("cpu"));
 }
 
-/// Earlier output is kept.
-#[test]
-fn a_loss_that_is_no_number_stops_training() {
-    let d = Dir::new();
-    let (path, out) = (numbers(&d), d.path("out"));
-    let small = SMALL.replace("--lr 0.01", "--lr 1e30");
-    let small: Vec<&str> = small.split_whitespace().collect();
-    let args = ["train", "--path", &path, "--epochs", "2", "--out", &out];
-    let line = TRANSFORMER.diverges(&[&args[..], &small].concat());
-    assert!(line.ends_with("checkpoint.bin is the checkpoint after step 0"), "{line}");
-}
-
-#[test]
-fn a_second_run_in_one_directory_is_refused() {
-    let d = Dir::new();
-    let args = ["train", "--path", &numbers(&d), "--vocabulary", "320"];
-    TRANSFORMER.is_refused_in_a_held_directory(&args, &d.path("out"));
-}
-
 fn replace(from: &str, to: &str, name: &str) {
     std::fs::copy(Path::new(from).join(name), Path::new(to).join(name)).unwrap();
 }
@@ -406,19 +384,6 @@ fn parameters_of_several_runs_are_neither_averaged_nor_used() {
     std::fs::write(Path::new(&one).join("tokenizer.json"), swapped).unwrap();
     let error = TRANSFORMER.fails(&["translate", "--model", &one]);
     assert!(error.ends_with("tokenizer.json: the vocabulary of another run"), "{error}");
-}
-
-/// If the reader closes the outputs, the run continues without printing.
-#[test]
-fn closed_outputs_end_nothing() {
-    let d = Dir::new();
-    let (path, out) = (numbers(&d), d.path("out"));
-    let small: Vec<&str> = SMALL.split_whitespace().collect();
-    let args = ["train", "--path", &path, "--epochs", "1", "--out", &out];
-    TRANSFORMER.succeeds_with_closed_outputs(&[&args[..], &small].concat());
-    assert!(Path::new(&out).join("metrics.json").exists());
-    TRANSFORMER.succeeds_with_closed_outputs(&["translate", "--model", &out]);
-    TRANSFORMER.succeeds_with_closed_outputs(&["--help"]);
 }
 
 /// Tseng et al. 2023, Figure 4, in one command: several scores, dimensions and seeds, and a picture of them.

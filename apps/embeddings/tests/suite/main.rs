@@ -1,25 +1,25 @@
 //! The applications `poincare` and `subtree` from the outside.
 
+#[macro_use]
+#[path = "../../../tests/mod.rs"]
+mod shared;
+
+use shared::{common, pictures};
+
 mod arguments;
-#[path = "../../../tests/common.rs"]
-mod common;
-#[path = "../../../tests/device.rs"]
-mod device;
 mod evaluation;
-#[path = "../../../tests/help.rs"]
-mod help;
 mod interchange;
 mod models;
-#[path = "../../../tests/pictures.rs"]
-mod pictures;
 mod place;
 mod poincare;
 mod projections;
 mod subtree;
 mod view;
 
-/// Each application with the arguments that it requires.
-const APPS: [(&str, &[&str]); 2] = [
-    (env!("CARGO_BIN_EXE_poincare"), &["train"]),
-    (env!("CARGO_BIN_EXE_subtree"), &["--embedding", "none", "--edges", "none"]),
-];
+mod poincare_command {
+    command_line!("poincare", &["train"]);
+}
+
+mod subtree_command {
+    command_line!("subtree", &["--embedding", "none", "--edges", "none"]);
+}

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use cotangent_apps_common::precision::Precision;
-use cotangent_apps_pairs::gru::{Metrics, TABLE_1};
+use cotangent_apps_pairs::gru::{APP, Metrics, TABLE_1};
 
 use crate::common::{App, Dir, bytes};
-use crate::pictures::{long_name, text_fits};
+use crate::shared::{self, scenarios::Training};
 
 const GRU: App = App(env!("CARGO_BIN_EXE_gru"));
 
@@ -33,6 +33,36 @@ fn some_echoes(count: u32) -> String {
 }
 
 const SHORT: [&str; 6] = ["--epochs", "2", "--batch", "100", "--dim", "3"];
+
+/// A name is that of the file, and that of a class.
+fn arguments(d: &Dir, name: Option<&str>) -> Vec<String> {
+    let file = name.map_or("echoes.tsv", |name| &name[..name.len().min(150)]);
+    let pairs = some_echoes(600).replace("yes\t", &format!("{}\t", name.unwrap_or("yes")));
+    let data = d.write(file, pairs);
+    ["--data", &data, "--epochs", "2", "--batch", "100", "--dim", "2"].map(str::to_owned).to_vec()
+}
+
+const TRAINING: Training = Training {
+    arguments,
+    long: &[["--epochs", "8"], ["--batch", "25"], ["--dim", "3"]],
+    same: &["model.safetensors"],
+    pictures: &[
+        ("curves.svg", &["training loss: best"], &["training loss: best"]),
+        ("sentences.svg", &["test accuracy", "yes", "no"], &["test accuracy", "a name that is", "no"]),
+    ],
+};
+
+scenarios!("gru", APP, TRAINING, resumes);
+
+/// Of the Euclidean model too.
+#[test]
+fn a_euclidean_training_that_diverges_keeps_the_last_checkpoint() {
+    let euclidean = |d: &Dir, name: Option<&str>| {
+        [arguments(d, name), ["--model", "euclidean-rnn"].map(str::to_owned).to_vec()].concat()
+    };
+    let training = Training { arguments: euclidean, ..TRAINING };
+    shared::scenarios::a_loss_that_is_no_number_keeps_the_last_checkpoint(&GRU, &training);
+}
 
 #[test]
 fn every_model_of_table_1_has_the_same_bits_for_any_number_of_threads() {
@@ -164,19 +194,6 @@ fn curvatures_are_learned() {
 }
 
 #[test]
-fn killed_at_any_moment_it_resumes() {
-    let d = Dir::new();
-    let file = echoes(&d);
-    let (whole, killed) = (d.path("whole"), d.path("killed"));
-    // A checkpoint at every step.
-    let args = ["--data", &file, "--epochs", "8", "--batch", "25", "--dim", "3", "--checkpoint-every", "0"];
-    GRU.survives_kills(&args, &killed);
-    GRU.succeeds(&[&args[..], &["--out", &whole]].concat());
-    assert!(bytes(&whole, "model.safetensors") == bytes(&killed, "model.safetensors"));
-    assert_eq!(metrics(&whole).epochs, metrics(&killed).epochs);
-}
-
-#[test]
 fn a_device_trains_to_the_same_metrics() {
     let d = Dir::new();
     let file = echoes(&d);
@@ -260,47 +277,13 @@ fn bad_input_is_named() {
     assert!(fails(&["--data", &file, "--lr", "0"]).contains("--lr 0"));
     assert!(fails(&["--data", &file, "--dim", "0"]).contains("--dim 0"));
     assert!(fails(&["--noise", "200"]).contains("--noise 200"));
-    assert!(fails(&["--data", &file, "--resume"]).contains("checkpoint.bin: No such file"));
     let train = [&["--data", &file][..], &SHORT[..]].concat();
     GRU.succeeds(&[&train[..], &["--out", &out]].concat());
-    assert!(fails(&[&train[..], &["--resume", "--seed", "1"]].concat()).ends_with("another --seed"));
     assert!(fails(&[&train[..], &["--resume", "--clip", "2"]].concat()).ends_with("another --clip"));
     assert!(fails(&["--data", &file, "--clip", "0"]).contains("--clip 0"));
     let other = d.write("other.tsv", std::fs::read_to_string(&file).unwrap().replace("yes", "ok"));
     let other = [&["--data", &other, "--resume"][..], &SHORT[..]].concat();
     assert!(fails(&other).ends_with("checkpoint.bin: the checkpoint does not fit: a run on other pairs"));
-    let mut damaged = bytes(&out, "checkpoint.bin");
-    *damaged.last_mut().unwrap() ^= 1;
-    std::fs::write(Path::new(&out).join("checkpoint.bin"), damaged).unwrap();
-    assert!(fails(&[&train[..], &["--resume"]].concat()).contains("damaged checkpoint"));
-}
-
-/// A training that diverges keeps the last good checkpoint.
-#[test]
-fn a_loss_that_is_no_number_stops_training() {
-    let d = Dir::new();
-    let file = echoes(&d);
-    for model in ["euclidean-rnn", "hyperbolic-gru"] {
-        let out = d.path(model);
-        // A checkpoint at every step. The last one leads to a loss that is not finite, and is not kept.
-        let args = ["--data", &file, "--model", model, "--checkpoint-every", "0", "--out", &out];
-        let args = [&args[..], &SHORT[..], &["--lr", "1e30"]].concat();
-        let line = GRU.diverges(&args);
-        assert!(line.contains("a lower --lr may help; "), "{line}");
-        assert!(line.ends_with("checkpoint.bin is the checkpoint after step 0"), "{line}");
-        assert!(!Path::new(&out).join("checkpoint.next").exists());
-        assert_eq!(GRU.diverges(&[&args[..], &["--resume"]].concat()), line);
-    }
-}
-
-#[test]
-fn a_second_run_in_one_directory_is_refused() {
-    let d = Dir::new();
-    let file = echoes(&d);
-    GRU.is_refused_in_a_held_directory(&["--data", &file], &d.path("out"));
-    // Before a seed is trained, not only when both are at the same one.
-    GRU.is_refused_in_a_held_directory(&["--data", &file, "--seeds", "2"], &d.path("out"));
-    assert!(!Path::new(&d.path("out/seed-42")).exists());
 }
 
 /// A run that starts where another one wrote keeps what that one wrote, and can be taken back.
@@ -350,26 +333,6 @@ fn the_model_of_another_run_is_not_tested() {
     let error = String::from_utf8(output.stderr).unwrap();
     let end = "model.safetensors: the model of a run with other options or other data\n";
     assert!(error.ends_with(end) && output.status.code() == Some(2), "{error}");
-}
-
-/// If the reader closes the outputs, the run continues without printing.
-#[test]
-fn closed_outputs_end_nothing() {
-    let d = Dir::new();
-    let (file, out) = (echoes(&d), d.path("out"));
-    GRU.succeeds_with_closed_outputs(&[&["--data", &file, "--out", &out][..], &SHORT[..]].concat());
-    assert!(Path::new(&out).join("metrics.json").exists());
-}
-
-#[test]
-fn text_is_within_its_picture() {
-    let d = Dir::new();
-    let (out, name) = (d.path("out"), long_name());
-    let pairs = std::fs::read_to_string(echoes(&d)).unwrap().replace("yes\t", &format!("{name}\t"));
-    let data = d.write(&name[..name.len().min(150)], pairs);
-    GRU.succeeds(&["--data", &data, "--epochs", "1", "--dim", "2", "--out", &out]);
-    text_fits(&format!("{out}/curves.svg"), &["training loss: best"]);
-    text_fits(&format!("{out}/sentences.svg"), &["test accuracy", "a name that is", "no"]);
 }
 
 /// `--table` trains all models on all data, and prints them beside the paper's figures.

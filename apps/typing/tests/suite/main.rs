@@ -1,15 +1,9 @@
 //! The application `typing` from the outside.
 
-#[path = "../../../tests/common.rs"]
-mod common;
-#[path = "../../../tests/device.rs"]
-mod device;
-#[path = "../../../tests/help.rs"]
-mod help;
-#[path = "../../../tests/pictures.rs"]
-mod pictures;
-mod typing;
+#[macro_use]
+#[path = "../../../tests/mod.rs"]
+mod shared;
 
-/// Each application with the arguments that it requires.
-const APPS: [(&str, &[&str]); 1] =
-    [(env!("CARGO_BIN_EXE_typing"), &["train", "--train", "none", "--dev", "none", "--words", "none"])];
+use shared::{common, pictures};
+
+mod typing;

@@ -2,12 +2,14 @@
 
 use std::path::Path;
 
+use cotangent_apps_typing::APP;
 use cotangent_apps_typing::config::{Loss, Regression, Space};
 use cotangent_apps_typing::metrics::Figures;
 use cotangent_apps_typing::train::Metrics;
 
 use crate::common::{App, Dir, bytes};
 use crate::pictures::{long_name, text_fits};
+use crate::shared::scenarios::Training;
 
 const TYPING: App = App(env!("CARGO_BIN_EXE_typing"));
 
@@ -31,7 +33,10 @@ struct Made {
 
 impl Made {
     fn new() -> Self {
-        let dir = Dir::new();
+        Made::within(Dir::new())
+    }
+
+    fn within(dir: Dir) -> Self {
         let vector = |i: usize| {
             let kind = i / 4;
             let own = (0..3).map(|k| ((i * 7 + k * 3) % 5) as f64 / 10.0);
@@ -87,6 +92,23 @@ impl Made {
 }
 
 const SHORT: [&str; 4] = ["--epochs", "2", "--cycles", "2"];
+
+const TRAINING: Training = Training {
+    // The names of types are in the pictures of trained models, not in those of a training.
+    arguments: |d, _| {
+        let made = Made::within(d.share());
+        made.arguments(&SHORT).into_iter().map(str::to_owned).collect()
+    },
+    long: &[["--epochs", "6"], ["--cycles", "3"]],
+    same: &["model.safetensors", "epochs.json"],
+    pictures: &[(
+        "curves.svg",
+        &["training loss: best", "macro F1 on dev"],
+        &["training loss: best", "macro F1 on dev"],
+    )],
+};
+
+scenarios!("typing", APP, TRAINING, resumes);
 const LONG: [&str; 10] =
     ["--epochs", "12", "--cycles", "8", "--lr", "0.02", "--input-dropout", "0", "--concat-dropout", "0"];
 
@@ -154,18 +176,6 @@ fn a_mention_is_read_alone_as_among_others() {
 }
 
 #[test]
-fn the_result_has_the_same_bits_for_any_number_of_threads() {
-    let made = Made::new();
-    let run = |name: &str, more: &[&str]| {
-        let out = made.train(name, &[&SHORT[..], more].concat());
-        (bytes(&out, "model.safetensors"), bytes(&out, "epochs.json"))
-    };
-    let one = run("one", &["--threads", "1"]);
-    assert!(one == run("two", &["--threads", "2"]), "threads change the result");
-    assert!(one != run("other", &["--seed", "7"]), "the seed changes nothing");
-}
-
-#[test]
 fn every_option_of_the_model_trains() {
     let made = Made::new();
     let ball: String = WORDS
@@ -207,20 +217,6 @@ fn every_option_of_the_model_trains() {
     }
 }
 
-#[test]
-fn an_interrupted_run_resumes_bit_for_bit() {
-    let made = Made::new();
-    let settings = ["--epochs", "6", "--cycles", "3", "--checkpoint-every", "0"];
-    let whole = made.train("whole", &settings);
-    let parts = made.dir.path("parts");
-    TYPING.survives_kills(&made.arguments(&settings), &parts);
-    for file in ["model.safetensors", "epochs.json"] {
-        assert!(bytes(&whole, file) == bytes(&parts, file), "{file}");
-    }
-    let (whole, parts) = (metrics(&whole), metrics(&parts));
-    assert_eq!((whole.epochs, whole.test), (parts.epochs, parts.test));
-}
-
 /// A finished run has nothing to do but to read its epochs.
 #[test]
 fn a_finished_run_needs_its_epochs() {
@@ -256,7 +252,6 @@ fn a_run_with_other_settings_is_not_resumed() {
     let text = std::fs::read_to_string(&made.mentions).unwrap().replace("person adult woman", "person");
     std::fs::write(&made.mentions, text).unwrap();
     assert!(resumed(&[]).ends_with("a run on other mentions"));
-    TYPING.is_refused_in_a_held_directory(&made.arguments(&SHORT), &out);
 }
 
 #[test]
@@ -466,26 +461,6 @@ fn wrong_options_are_named() {
     assert!(error.contains("new.tsv:1: the type \"robot\""), "{error}");
 }
 
-/// A training that diverges keeps the last good checkpoint.
-#[test]
-fn a_loss_that_is_no_number_stops_training() {
-    let made = Made::new();
-    let out = made.dir.path("out");
-    let more = ["--lr", "1e30", "--checkpoint-every", "0", "--out", &out];
-    let line = TYPING.diverges(&made.arguments(&[&SHORT[..], &more].concat()));
-    assert!(line.contains("a lower --lr may help; "), "{line}");
-    assert!(line.ends_with("checkpoint.bin is the checkpoint after step 0"), "{line}");
-}
-
-/// If the reader closes the outputs, the run continues without printing.
-#[test]
-fn closed_outputs_end_nothing() {
-    let made = Made::new();
-    let out = made.dir.path("out");
-    TYPING.succeeds_with_closed_outputs(&made.arguments(&[&SHORT[..], &["--out", &out]].concat()));
-    assert!(Path::new(&out).join("metrics.json").exists());
-}
-
 #[test]
 fn an_opencl_device_gives_the_same_losses() {
     if !TYPING.has_opencl(&["train"]) {
@@ -501,14 +476,13 @@ fn an_opencl_device_gives_the_same_losses() {
 }
 
 #[test]
-fn text_is_within_its_picture() {
+fn text_is_within_the_picture_of_hyperplanes() {
     let made = Made::new();
     let long = long_name().replace([' ', ','], "_");
     let replaced = |path: &str| std::fs::read_to_string(path).unwrap().replace("person", &long);
     std::fs::write(&made.types, replaced(&made.types)).unwrap();
     std::fs::write(&made.mentions, replaced(&made.mentions)).unwrap();
     let out = made.train("out", &[&SHORT[..], &["--dim", "2"]].concat());
-    text_fits(&format!("{out}/curves.svg"), &["training loss: best", "macro F1 on dev"]);
     let picture = made.dir.path("planes.svg");
     TYPING.succeeds(&["hyperplanes", "--types", &format!("{long},city"), "--model", &out, "--out", &picture]);
     text_fits(&picture, &["a_name_that_is", "city"]);
