@@ -24,6 +24,7 @@
 
 mod batches;
 mod checkpoints;
+mod course;
 mod error;
 mod model_file;
 mod trainer;

@@ -1,25 +1,24 @@
 //! The training loop.
 
 use std::path::{Path as File, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cotangent_engine::files::atomic;
 use cotangent_engine::files::checkpoint::CheckpointError;
-use cotangent_engine::{Device, Float, Tape, Var, rng};
+use cotangent_engine::{Device, Float, Tape, Var};
 use cotangent_manifolds::Module;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Algorithm;
 use crate::checkpoint;
-use crate::data_parallel::DataParallel;
-use crate::error::OptimError;
 use crate::optimiser::Optimiser;
 use crate::schedule::Schedule;
 use crate::train::batches::Batches;
-use crate::train::checkpoints::{CHECKPOINT, Checkpoints, finite};
+use crate::train::checkpoints::CHECKPOINT;
+use crate::train::course::{Course, Task};
 use crate::train::error::TrainError;
-use crate::train::model_file::{load_model, save_model};
+use crate::train::model_file::load_model;
 
 /// The result of an epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -76,7 +75,7 @@ pub enum Goal {
 }
 
 impl Goal {
-    fn better(self, a: f64, b: f64) -> bool {
+    pub(super) fn better(self, a: f64, b: f64) -> bool {
         match self {
             Goal::Least => a < b,
             Goal::Greatest => a > b,
@@ -100,25 +99,27 @@ pub struct Progress<'a> {
 
 type Display<'a> = Box<dyn FnMut(Progress<'_>) + 'a>;
 
+type Stop<'a> = Box<dyn Fn(&History) -> bool + 'a>;
+
 /// What a checkpoint holds besides the model and the optimiser.
 #[derive(Clone, Serialize, Deserialize)]
-struct State<R> {
+pub(super) struct State<R> {
     run: R,
     settings: Settings,
-    history: History,
+    pub(super) history: History,
     /// Finished batches of the current epoch.
-    batch: u64,
+    pub(super) batch: u64,
     /// The sum over this epoch's items so far of loss times weight.
-    loss: f64,
+    pub(super) loss: f64,
 }
 
 /// What must be the same when a run is resumed, besides the caller's `R`.
 #[derive(Clone, Copy, PartialEq, Serialize, Deserialize)]
-struct Settings {
-    seed: u64,
+pub(super) struct Settings {
+    pub(super) seed: u64,
     /// The largest number of parts of a batch, and the smallest number of items in a part.
-    parts: [usize; 2],
-    best: Option<Goal>,
+    pub(super) parts: [usize; 2],
+    pub(super) best: Option<Goal>,
 }
 
 /// Trains a model: see [`train`](crate::train) for an example.
@@ -128,16 +129,17 @@ pub struct Trainer<'a, R = ()> {
     run: R,
     /// Compares a checkpoint's run with this one; the error says what differs.
     same: fn(&R, &R) -> Result<(), String>,
-    epochs: u64,
-    schedule: Schedule,
-    settings: Settings,
-    name: Option<String>,
-    device: Device,
-    directory: Option<PathBuf>,
+    pub(super) epochs: u64,
+    pub(super) schedule: Schedule,
+    pub(super) settings: Settings,
+    pub(super) name: Option<String>,
+    pub(super) device: Device,
+    pub(super) directory: Option<PathBuf>,
     resume: bool,
-    checkpoint_every: Duration,
-    checkpoint_each_epoch: bool,
-    display: Option<Display<'a>>,
+    pub(super) checkpoint_every: Duration,
+    pub(super) checkpoint_each_epoch: bool,
+    pub(super) stop: Option<Stop<'a>>,
+    pub(super) display: Option<Display<'a>>,
 }
 
 impl Trainer<'_> {
@@ -163,6 +165,7 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
             resume: false,
             checkpoint_every: Duration::from_secs(30),
             checkpoint_each_epoch: false,
+            stop: None,
             display: None,
         }
     }
@@ -222,6 +225,12 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
         Trainer { name: Some(name.into()), ..self }
     }
 
+    /// Sets a function that says, after every epoch and before the first, whether the training ends now,
+    /// before its last epoch.
+    pub fn stop(self, stop: impl Fn(&History) -> bool + 'a) -> Self {
+        Trainer { stop: Some(Box::new(stop)), ..self }
+    }
+
     /// Sets a function that is called after every step.
     pub fn display(self, display: impl FnMut(Progress<'_>) + 'a) -> Self {
         Trainer { display: Some(Box::new(display)), ..self }
@@ -257,7 +266,7 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
         optimiser: &mut Optimiser<A, T>,
         batches: &impl Batches,
         loss: impl for<'t> Fn(&N, &'t Tape<T>, &[u32]) -> Var<'t, T> + Sync,
-        evaluate: impl FnMut(&N, &History) -> Result<f64, TrainError>,
+        mut evaluate: impl FnMut(&N, &History) -> Result<f64, TrainError>,
     ) -> Result<History, TrainError>
     where
         A: Algorithm,
@@ -269,7 +278,7 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
             "Trainer: resuming and the best model need a directory"
         );
         let rate = optimiser.rate();
-        let mut state = match &self.directory {
+        let state = match &self.directory {
             Some(directory) if self.resume => self.load(&directory.join(CHECKPOINT), model, optimiser)?,
             _ => State {
                 run: self.run.clone(),
@@ -279,113 +288,16 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
                 loss: 0.0,
             },
         };
-        let mut checkpoints = match &self.directory {
-            Some(directory) => {
-                std::fs::create_dir_all(directory).map_err(TrainError::io(directory))?;
-                Some(Checkpoints::new(directory, "step", state.history.steps, |path| {
-                    checkpoint::save(path, model, optimiser, &state)
-                })?)
-            }
-            None => None,
-        };
-        let finished =
-            self.epochs(rate, model, optimiser, batches, loss, evaluate, &mut state, &mut checkpoints);
-        optimiser.set_rate(rate)?;
-        finished?;
-        if let Some(checkpoints) = &checkpoints
-            && self.settings.best.is_some()
-            && !state.history.epochs.is_empty()
-        {
-            load_model(model, &checkpoints.model(), self.name.as_deref())?;
+        let keeps_best = self.settings.best.is_some();
+        let name = self.name.clone();
+        let task = Task { model, optimiser, batches, loss: &loss, evaluate: &mut evaluate };
+        let mut course = Course::new(self, task, rate, state)?;
+        course.run()?;
+        let Course { state: State { history, .. }, checkpoints, .. } = course;
+        if let Some(checkpoints) = checkpoints.filter(|_| keeps_best && !history.epochs.is_empty()) {
+            load_model(model, &checkpoints.model(), name.as_deref())?;
         }
-        Ok(state.history)
-    }
-
-    /// Trains the remaining epochs. The optimiser keeps the learning rate of the last step.
-    #[allow(clippy::too_many_arguments)]
-    fn epochs<A, T, N>(
-        &mut self,
-        rate: f64,
-        model: &mut N,
-        optimiser: &mut Optimiser<A, T>,
-        batches: &impl Batches,
-        loss: impl for<'t> Fn(&N, &'t Tape<T>, &[u32]) -> Var<'t, T> + Sync,
-        mut evaluate: impl FnMut(&N, &History) -> Result<f64, TrainError>,
-        state: &mut State<R>,
-        checkpoints: &mut Option<Checkpoints>,
-    ) -> Result<(), TrainError>
-    where
-        A: Algorithm,
-        T: Float,
-        N: Module<T> + Sync,
-    {
-        let mut parallel = DataParallel::new(self.device.clone());
-        let weight_of = |items: &[u32]| items.iter().map(|&item| batches.weight(item)).sum::<f64>();
-        let (start, seconds_before, mut weight_done) = (Instant::now(), state.history.seconds, 0.0);
-        let Settings { seed, parts: [largest_count, _], best } = self.settings;
-        while (state.history.epochs.len() as u64) < self.epochs {
-            let number = state.history.epochs.len() as u64;
-            let epoch = batches.of_epoch(number);
-            if state.batch as usize >= epoch.len() {
-                return Err(TrainError::Batches { epoch: number + 1, found: epoch.len(), done: state.batch });
-            }
-            let epoch_weight: f64 = epoch.iter().map(|items| weight_of(items)).sum();
-            for items in &epoch[state.batch as usize..] {
-                optimiser.set_rate(rate * self.schedule.factor(state.history.steps))?;
-                let (batch_weight, step) = (weight_of(items), state.history.steps);
-                let parts = (0..).zip(items.chunks(self.part_size(items.len())));
-                let parts: Vec<(u64, &[u32], f64)> =
-                    parts.map(|(part, items)| (part, items, weight_of(items) / batch_weight)).collect();
-                let batch_loss =
-                    parallel.step(model, optimiser, &parts, |model, tape, &(part, items, share)| {
-                        tape.training(rng::stream(seed, "dropout", step * largest_count as u64 + part));
-                        loss(model, tape, items) * share
-                    });
-                state.history.steps += 1;
-                state.loss += checked(checkpoints, state.history.steps, "loss", batch_loss)? * batch_weight;
-                state.batch += 1;
-                weight_done += batch_weight;
-                let epoch_ends = state.batch as usize == epoch.len();
-                if epoch_ends {
-                    let validation = evaluate(model, &state.history)?;
-                    let steps = state.history.steps;
-                    let validation = checked(checkpoints, steps, "validation", Ok(validation))?;
-                    if let (Some(goal), Some(checkpoints)) = (best, checkpoints.as_mut())
-                        && state.history.best(goal).is_none_or(|(_, best)| goal.better(validation, best))
-                    {
-                        checkpoints.write_model(|path| save_model(model, path, self.name.as_deref()))?;
-                    }
-                    state.history.epochs.push(Epoch { loss: state.loss / epoch_weight, validation });
-                    (state.loss, state.batch) = (0.0, 0);
-                }
-                let last = state.history.epochs.len() as u64 == self.epochs;
-                state.history.seconds = seconds_before + start.elapsed().as_secs_f64();
-                if let Some(checkpoints) = checkpoints.as_mut()
-                    && (last
-                        || (epoch_ends && self.checkpoint_each_epoch)
-                        || checkpoints.due(self.checkpoint_every))
-                {
-                    checkpoints.write(state.history.steps, |path| {
-                        checkpoint::save(path, model, optimiser, &*state)
-                    })?;
-                }
-                if let Some(display) = &mut self.display {
-                    let rate = weight_done / start.elapsed().as_secs_f64();
-                    let batch = [state.batch, epoch.len() as u64];
-                    display(Progress { history: &state.history, epochs: self.epochs, batch, rate });
-                }
-            }
-        }
-        match checkpoints {
-            Some(checkpoints) => checkpoints.keep(),
-            None => Ok(()),
-        }
-    }
-
-    /// Number of items in a part of a batch of `batch` items.
-    fn part_size(&self, batch: usize) -> usize {
-        let [largest_count, smallest_part] = self.settings.parts;
-        if self.device == Device::cpu() { batch.div_ceil(largest_count).max(smallest_part) } else { batch }
+        Ok(history)
     }
 
     /// Reads the checkpoint of this run into the model and the optimiser. The run may have more epochs now.
@@ -421,17 +333,4 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
         }
         Ok(found)
     }
-}
-
-/// Same as [`Checkpoints::checked`], for a run with or without checkpoints.
-fn checked(
-    checkpoints: &mut Option<Checkpoints>,
-    step: u64,
-    what: &'static str,
-    value: Result<f64, OptimError>,
-) -> Result<f64, TrainError> {
-    if let Some(checkpoints) = checkpoints {
-        return checkpoints.checked(step, what, value);
-    }
-    finite(what, value).map_err(|cause| TrainError::Diverged { step, cause, kept: None })
 }

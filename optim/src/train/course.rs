@@ -1,0 +1,208 @@
+//! A training under way.
+
+use std::time::Instant;
+
+use cotangent_engine::{Device, Float, Tape, Var, rng};
+use cotangent_manifolds::Module;
+use serde::Serialize;
+
+use crate::algorithm::Algorithm;
+use crate::checkpoint;
+use crate::data_parallel::DataParallel;
+use crate::error::OptimError;
+use crate::optimiser::Optimiser;
+use crate::train::batches::Batches;
+use crate::train::checkpoints::{Checkpoints, finite};
+use crate::train::error::TrainError;
+use crate::train::model_file::save_model;
+use crate::train::trainer::{Epoch, History, Progress, State, Trainer};
+
+/// What is trained, as the caller of [`Trainer::run`] gives it.
+pub(super) struct Task<'r, A, T: Float, N> {
+    pub(super) model: &'r mut N,
+    pub(super) optimiser: &'r mut Optimiser<A, T>,
+    pub(super) batches: &'r dyn Batches,
+    pub(super) loss: &'r Loss<'r, T, N>,
+    pub(super) evaluate: &'r mut Evaluate<'r, N>,
+}
+
+/// The mean loss of items.
+type Loss<'r, T, N> = dyn for<'t> Fn(&N, &'t Tape<T>, &[u32]) -> Var<'t, T> + Sync + 'r;
+
+/// The validation of a model after an epoch.
+type Evaluate<'r, N> = dyn FnMut(&N, &History) -> Result<f64, TrainError> + 'r;
+
+/// A training under way: how it is done, what is trained, and how far it has come.
+pub(super) struct Course<'r, 'a, R, A, T: Float, N> {
+    trainer: &'r mut Trainer<'a, R>,
+    task: Task<'r, A, T, N>,
+    /// The learning rate, of which the schedule says a factor.
+    rate: f64,
+    pub(super) state: State<R>,
+    pub(super) checkpoints: Option<Checkpoints>,
+    parallel: DataParallel<T>,
+    /// When it started or was resumed, the seconds before that, and the weight of the items since.
+    start: Instant,
+    seconds_before: f64,
+    weight_done: f64,
+}
+
+impl<'r, 'a, R, A, T, N> Course<'r, 'a, R, A, T, N>
+where
+    R: Clone + Serialize,
+    A: Algorithm,
+    T: Float,
+    N: Module<T> + Sync,
+{
+    /// Starts or goes on from a state, with this learning rate. Writes the first checkpoint, if there are to
+    /// be any.
+    pub(super) fn new(
+        trainer: &'r mut Trainer<'a, R>,
+        task: Task<'r, A, T, N>,
+        rate: f64,
+        state: State<R>,
+    ) -> Result<Self, TrainError> {
+        let checkpoints = match &trainer.directory {
+            Some(directory) => {
+                std::fs::create_dir_all(directory).map_err(TrainError::io(directory))?;
+                Some(Checkpoints::new(directory, "step", state.history.steps, |path| {
+                    checkpoint::save(path, task.model, task.optimiser, &state)
+                })?)
+            }
+            None => None,
+        };
+        Ok(Course {
+            rate,
+            parallel: DataParallel::new(trainer.device.clone()),
+            start: Instant::now(),
+            seconds_before: state.history.seconds,
+            weight_done: 0.0,
+            trainer,
+            task,
+            state,
+            checkpoints,
+        })
+    }
+
+    /// Trains the remaining epochs. The optimiser has its own learning rate afterwards.
+    pub(super) fn run(&mut self) -> Result<(), TrainError> {
+        let finished = self.epochs();
+        self.task.optimiser.set_rate(self.rate)?;
+        finished
+    }
+
+    fn epochs(&mut self) -> Result<(), TrainError> {
+        while !self.is_finished() {
+            self.epoch()?;
+        }
+        self.checkpoints.as_mut().map_or(Ok(()), Checkpoints::keep)
+    }
+
+    /// Whether all epochs are done, or the run ends before its last epoch.
+    fn is_finished(&self) -> bool {
+        let history = &self.state.history;
+        let stops = self.trainer.stop.as_ref().is_some_and(|stop| stop(history));
+        history.epochs.len() as u64 >= self.trainer.epochs || (stops && self.state.batch == 0)
+    }
+
+    /// Takes the remaining steps of an epoch.
+    fn epoch(&mut self) -> Result<(), TrainError> {
+        let number = self.state.history.epochs.len() as u64;
+        let epoch = self.task.batches.of_epoch(number);
+        let (found, done) = (epoch.len(), self.state.batch);
+        if done as usize >= found {
+            return Err(TrainError::Batches { epoch: number + 1, found, done });
+        }
+        let epoch_weight: f64 = epoch.iter().map(|items| self.weight(items)).sum();
+        for items in &epoch[done as usize..] {
+            self.step(items)?;
+            let ends = self.state.batch as usize == found;
+            if ends {
+                self.end_epoch(epoch_weight)?;
+            }
+            self.state.history.seconds = self.seconds_before + self.start.elapsed().as_secs_f64();
+            self.write_checkpoint(ends)?;
+            self.show(found as u64);
+        }
+        Ok(())
+    }
+
+    /// Number of items in a part of a batch of `batch` items.
+    fn part_size(&self, batch: usize) -> usize {
+        let [largest_count, smallest_part] = self.trainer.settings.parts;
+        let is_split = self.trainer.device == Device::cpu();
+        if is_split { batch.div_ceil(largest_count).max(smallest_part) } else { batch }
+    }
+
+    fn weight(&self, items: &[u32]) -> f64 {
+        items.iter().map(|&item| self.task.batches.weight(item)).sum()
+    }
+
+    /// Takes a step by the loss of a batch, whose parts are computed in parallel.
+    fn step(&mut self, items: &[u32]) -> Result<(), TrainError> {
+        let (batch_weight, step) = (self.weight(items), self.state.history.steps);
+        let parts = (0..).zip(items.chunks(self.part_size(items.len())));
+        let parts: Vec<(u64, &[u32], f64)> =
+            parts.map(|(part, items)| (part, items, self.weight(items) / batch_weight)).collect();
+        let (seed, largest_count) = (self.trainer.settings.seed, self.trainer.settings.parts[0] as u64);
+        let Task { model, optimiser, loss, .. } = &mut self.task;
+        optimiser.set_rate(self.rate * self.trainer.schedule.factor(step))?;
+        let batch_loss =
+            self.parallel.step(*model, *optimiser, &parts, |model, tape, &(part, items, share)| {
+                tape.training(rng::stream(seed, "dropout", step * largest_count + part));
+                loss(model, tape, items) * share
+            });
+        self.state.history.steps += 1;
+        self.state.loss += self.checked("loss", batch_loss)? * batch_weight;
+        self.state.batch += 1;
+        self.weight_done += batch_weight;
+        Ok(())
+    }
+
+    /// Evaluates the model, keeps it if it is the best, and adds the epoch to the history.
+    fn end_epoch(&mut self, epoch_weight: f64) -> Result<(), TrainError> {
+        let Task { model, evaluate, .. } = &mut self.task;
+        let validation = evaluate(model, &self.state.history)?;
+        let validation = self.checked("validation", Ok(validation))?;
+        let history = &mut self.state.history;
+        if let (Some(goal), Some(checkpoints)) = (self.trainer.settings.best, self.checkpoints.as_mut())
+            && history.best(goal).is_none_or(|(_, best)| goal.better(validation, best))
+        {
+            let name = self.trainer.name.as_deref();
+            checkpoints.write_model(|path| save_model(self.task.model, path, name))?;
+        }
+        history.epochs.push(Epoch { loss: self.state.loss / epoch_weight, validation });
+        (self.state.loss, self.state.batch) = (0.0, 0);
+        Ok(())
+    }
+
+    /// Writes a checkpoint if it is time, after the last epoch, and if that is wanted after every one.
+    fn write_checkpoint(&mut self, epoch_ends: bool) -> Result<(), TrainError> {
+        let due = epoch_ends && (self.trainer.checkpoint_each_epoch || self.is_finished());
+        let Some(checkpoints) = &mut self.checkpoints else { return Ok(()) };
+        if due || checkpoints.due(self.trainer.checkpoint_every) {
+            let (Task { model, optimiser, .. }, state) = (&self.task, &self.state);
+            checkpoints
+                .write(state.history.steps, |path| checkpoint::save(path, *model, *optimiser, state))?;
+        }
+        Ok(())
+    }
+
+    /// Shows how far it has come. `batches` is the number of the epoch's.
+    fn show(&mut self, batches: u64) {
+        if let Some(display) = &mut self.trainer.display {
+            let rate = self.weight_done / self.start.elapsed().as_secs_f64();
+            let batch = [self.state.batch, batches];
+            display(Progress { history: &self.state.history, epochs: self.trainer.epochs, batch, rate });
+        }
+    }
+
+    /// Same as [`Checkpoints::checked`], for a run with or without checkpoints.
+    fn checked(&mut self, what: &'static str, value: Result<f64, OptimError>) -> Result<f64, TrainError> {
+        let step = self.state.history.steps;
+        match &mut self.checkpoints {
+            Some(checkpoints) => checkpoints.checked(step, what, value),
+            None => finite(what, value).map_err(|cause| TrainError::Diverged { step, cause, kept: None }),
+        }
+    }
+}
