@@ -1,0 +1,74 @@
+//! Pictures of queries and keys: Gulcehre et al. 2019, Figures 8 and 9.
+
+use std::path::Path;
+
+use cotangent::layers::{PointMap, Score};
+use cotangent::prelude::*;
+use cotangent_apps_common::disk::{self, Classes};
+use cotangent_apps_common::error::Result;
+use cotangent_apps_common::geometry::{Geometry as PointGeometry, Model as PointModel};
+
+use super::labelled_graph::LabelledGraph;
+use super::model::Model;
+
+/// Draws the queries and keys of the first head of both layers: as points of the Poincaré ball if the score
+/// is a distance, otherwise as points of Euclidean space. The title has the rate of dropout and the largest
+/// distance from the origin, which the paper compares with and without dropout.
+pub(super) fn embeddings(
+    out: &Path,
+    model: &Model,
+    graph: &LabelledGraph,
+    features: Features<'_, f32>,
+) -> Result<()> {
+    let hidden = Features::Dense(model.hidden.forward(&features, &graph.edges).elu());
+    for (number, layer, features) in [(1, &model.hidden, features), (2, &model.output, hidden)] {
+        let (_, rows) = layer.project(&features);
+        let rows = Var::concat(&rows.map(|rows| rows.slice(1, 0..1)), 0).to_tensor().cast::<f64>();
+        let rows = Tensor::new([rows.len() / rows.width(), rows.width()], rows.data().to_vec());
+        let (points, geometry) = points_of(&rows, &*layer.attention.score);
+        let layout = disk::layout(&points, geometry)?;
+        let kappa = geometry.single().map_or(0.0, |space| space.kappa);
+        let nodes = graph.nodes() as u32;
+        let title = format!(
+            "{}, layer {number}, first head: {}; dropout {}, at most {:.2} from the origin",
+            graph.name,
+            layout.caption,
+            model.dropout.rate,
+            layout.depth.iter().copied().fold(0.0, f64::max)
+        );
+        disk::classes(
+            &out.join(format!("embeddings-{number}.svg")),
+            &Classes {
+                points: &layout.points,
+                labels: &(0..2 * nodes).map(|i| 1 - i / nodes).collect::<Vec<u32>>(),
+                names: &["keys", "queries"].map(str::to_owned),
+                hyperplanes: &[],
+                coloured: false,
+                kappa,
+                geodesics: kappa < 0.0,
+                title: &title,
+            },
+        )?;
+    }
+    Ok(())
+}
+
+/// The points that a score takes rows of queries and keys for, and their geometry.
+pub(super) fn points_of(rows: &Tensor<f64>, score: &dyn Score<f32>) -> (Tensor<f64>, PointGeometry) {
+    let geometry =
+        |model: PointModel| PointGeometry::new(model, None).expect("a model has a usual curvature");
+    let map = match score.name() {
+        "distance" | "half-space" => score.map(),
+        "polar-distance" => Some(PointMap::Polar),
+        _ => None,
+    };
+    match map {
+        // exp₀ of the ball goes twice as far as the exponential map of the half-space.
+        Some(PointMap::Exp) if score.needs_height() => {
+            let half = Tensor::from_fn(rows.shape().axes(), |i| 0.5 * rows.data()[i]);
+            (PointMap::Exp.ball(&half), geometry(PointModel::Poincare))
+        }
+        Some(map) => (map.ball(rows), geometry(PointModel::Poincare)),
+        None => (rows.clone(), geometry(PointModel::Euclidean)),
+    }
+}
