@@ -1,4 +1,5 @@
-//! The lines of an application in README.md: its rows in the table of commands, its line in the list of outputs.
+//! The lines of an application in README.md: its rows in the table of commands, its line in the list of
+//! outputs.
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -8,8 +9,8 @@ use cotangent_apps_common::application::Application;
 /// Two tests of one binary must not write the file at the same time.
 static FILE: Mutex<()> = Mutex::new(());
 
-/// Puts lines in place of those that begin with `own` and then a quote or a space; if there are none, after the
-/// last line that begins with `kind`.
+/// Puts lines in place of those that begin with `own` and then a quote or a space; if there are none, after
+/// the last line that begins with `kind`.
 fn replaced(text: &str, kind: &str, own: &str, lines: &[String]) -> String {
     let is_own = |line: &&str| line.strip_prefix(own).is_some_and(|more| more.starts_with(['`', ' ']));
     let mut old: Vec<&str> = text.lines().collect();

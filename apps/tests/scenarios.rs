@@ -185,8 +185,8 @@ pub(crate) fn a_bad_checkpoint_is_refused_and_nothing_is_lost(app: &App, trainin
     assert!(resumed(&[]).contains("damaged checkpoint"));
 }
 
-/// With a checkpoint at every step. The one whose loss is no number is not kept, and a resumed run stops at the
-/// same step.
+/// With a checkpoint at every step. The one whose loss is no number is not kept, and a resumed run stops at
+/// the same step.
 pub(crate) fn a_loss_that_is_no_number_keeps_the_last_checkpoint(app: &App, training: &Training) {
     let d = Dir::new();
     let out = d.path("out");

@@ -13,6 +13,9 @@ use crate::print::{self, Style};
 /// The heading of options that say where and how an application runs, but not what it computes.
 pub const RUN: &str = "Run";
 
+/// The default output directory of an application, which has its name in place of the last word.
+pub const OUT: &str = "runs/NAME";
+
 /// Parses the arguments of the process, and sets how the process prints. Exits with an error of one line if
 /// they are wrong, and after `--help`, `--version` and `--generate`.
 pub fn parse<C: CommandFactory + FromArgMatches>() -> C {
@@ -32,15 +35,20 @@ pub fn parse_app_with<C: CommandFactory + FromArgMatches>(
     parse_command(change(described(C::command(), app)))
 }
 
-/// The command with the description of an application, whose examples end the help of its main subcommand too.
+/// The command with the description of an application. Its main subcommand has the same examples and default
+/// output directory.
 fn described(command: Command, app: &Application) -> Command {
     let (first, more) = app.about.split_once("\n\n").unzip();
     let first = first.unwrap_or(app.about).trim_end_matches('.');
     let command = command.name(app.name).about(first).long_about(more.map(|_| app.about));
-    let command = command.after_help(app.help_end());
+    let out = |argument: Arg| match argument.get_default_values() {
+        [default] if default == OUT => argument.default_value(OUT.replace("NAME", app.name)),
+        _ => argument,
+    };
+    let detailed = |command: Command| command.after_help(app.help_end()).mut_args(out);
     match app.subcommand() {
-        Some(name) => command.mut_subcommand(name, |subcommand| subcommand.after_help(app.help_end())),
-        None => command,
+        Some(name) => detailed(command).mut_subcommand(name, detailed),
+        None => detailed(command),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use cotangent::engine::files::atomic;
+use cotangent::optim::train::Epoch;
 use plotters::prelude::*;
 
 use crate::error::{AppError, Result};
@@ -33,6 +34,24 @@ pub const NEITHER: fn(f64, f64) -> f64 = |_, _| f64::NAN;
 pub fn plot(path: &Path, title: &str, series: &[Series]) -> Result<()> {
     let svg = draw(title, series).map_err(|e| AppError::content(path, e))?;
     atomic::write(path, |w| w.write_all(svg.as_bytes())).map_err(AppError::io(path))
+}
+
+/// Draws the training loss and the validation of each epoch. `validation` is the name of the validation, and
+/// `better` the better of two.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn training(
+    path: &Path,
+    title: &str,
+    epochs: &[Epoch],
+    validation: &'static str,
+    better: fn(f64, f64) -> f64,
+) -> Result<()> {
+    let values = |value: fn(&Epoch) -> f64| epochs.iter().map(value).collect::<Vec<f64>>();
+    let losses = Series { name: "training loss", values: values(|epoch| epoch.loss), better: f64::min };
+    let validations = Series { name: validation, values: values(|epoch| epoch.validation), better };
+    plot(path, title, &[losses, validations])
 }
 
 fn draw(title: &str, series: &[Series]) -> std::result::Result<String, String> {

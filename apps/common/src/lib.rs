@@ -12,6 +12,7 @@
 //! | [`mod@print`] | lines of output, which the reader may close |
 //! | [`progress`] | progress: a bar, plain lines or JSON |
 //! | [`seeds`] | several runs with different seeds |
+//! | [`training`] | what the trainings have in common: options, seeds, the trainer |
 //! | [`table`] | TSV or CSV, plain or gzip |
 //! | [`word_vectors`] | word2vec's formats, read |
 //! | [`output`] | the output directory of a run |
@@ -50,6 +51,7 @@ pub mod seeds;
 pub mod space;
 pub mod table;
 pub mod threads;
+pub mod training;
 pub mod word_vectors;
 
 pub use error::{AppError, Result};

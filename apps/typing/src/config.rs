@@ -4,6 +4,7 @@ use clap::{Args, ValueEnum};
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::precision::Precision;
 pub use cotangent_apps_common::space::Space;
+use cotangent_apps_common::training::TrainingConfig;
 use cotangent_apps_common::{config, options};
 use serde::{Deserialize, Serialize};
 
@@ -219,8 +220,8 @@ pub struct Config {
     /// any number of threads.
     #[arg(long, default_value_t = 42, help_heading = "Training")]
     pub seed: u64,
-    /// Factor β of the attention's distances before the first step (eq. 8); it is learned. The authors' program
-    /// starts within ±0.01.
+    /// Factor β of the attention's distances before the first step (eq. 8); it is learned. The authors'
+    /// program starts within ±0.01.
     // Files of earlier versions have none: it was 1.
     #[arg(long, default_value_t = one(), allow_negative_numbers = true, help_heading = "Model")]
     #[serde(default = "one")]
@@ -327,10 +328,16 @@ impl Config {
         }
         Ok(())
     }
+}
 
-    /// The name of the first option whose value differs from `other`'s, if any. A run can be resumed only if
-    /// none does.
-    pub(crate) fn difference(&self, other: &Config) -> Option<String> {
+impl TrainingConfig for Config {
+    const DATA: &'static str = "mentions";
+
+    fn epochs_and_seed(&self) -> (u64, u64) {
+        (self.epochs, self.seed)
+    }
+
+    fn difference(&self, other: &Config) -> Option<String> {
         // The dimensions say more than their size does.
         config::difference(self, other, &["size"])
     }

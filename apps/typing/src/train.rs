@@ -1,9 +1,8 @@
 //! Training: López & Strube 2020, sections 4.6 and 5.2.
 
 use std::path::Path;
-use std::time::Duration;
 
-use cotangent::optim::train::{Epoch, Goal, History, TrainError, Trainer};
+use cotangent::optim::train::{Epoch, Goal, History, TrainError};
 use cotangent::prelude::*;
 use cotangent_apps_common::curves::{self, Series};
 use cotangent_apps_common::error::{AppError, Result};
@@ -12,7 +11,8 @@ use cotangent_apps_common::metrics as files;
 use cotangent_apps_common::options::{self, RunOptions};
 use cotangent_apps_common::output;
 use cotangent_apps_common::precision::Precision;
-use cotangent_apps_common::progress::{Figure, Progress};
+use cotangent_apps_common::progress::Progress;
+use cotangent_apps_common::training::{figures, trainer};
 use serde::{Deserialize, Serialize};
 
 use crate::batches::{Batch, Cycles};
@@ -105,42 +105,54 @@ struct Training<'a> {
 }
 
 impl Training<'_> {
+    /// Trains a model and tests it.
     fn start<T: Float>(&self) -> Result<Metrics> {
         let Training { data, config, run } = *self;
-        let out = &run.out;
-        let _held = output::hold(out)?;
-        let fingerprint = data.fingerprint();
-        let name = output::fingerprint(config, fingerprint);
+        let _held = output::hold(&run.out)?;
         let mut model = self.model::<T>();
+        let mut tape = Tape::with_device(run.device.clone());
+        let (history, epochs) = self.epochs(&mut model, &mut tape)?;
+        let test = &data.parts[2];
+        let tested = (!test.is_empty())
+            .then(|| evaluate(&model, test, &data.types, config.threshold, &mut tape))
+            .transpose()
+            .map_err(|message| AppError::content(&run.out.join(MODEL), message))?;
+        self.finish(model.parts(), &history, epochs, tested.map(|found| found.figures))
+    }
+
+    /// Trains the model. Afterwards it is the one with the best total macro F1 on dev.
+    fn epochs<T: Float>(
+        &self,
+        model: &mut Model<T>,
+        tape: &mut Tape<T>,
+    ) -> Result<(History, Vec<EpochFigures>)> {
+        let Training { data, config, run } = *self;
+        let (out, fingerprint) = (&run.out, data.fingerprint());
+        let name = output::fingerprint(config, fingerprint);
         let mut adam = RiemannianAdam::new(config.lr)?.clip(config.clip)?;
         let batches = self.cycles();
         let steps = options::steps(config.epochs, batches.steps())?;
         let mut progress = Progress::new("step", 0, steps);
-        let mut trainer = Trainer::of_run(config.epochs, (config.clone(), fingerprint), |found, ours| {
-            options::same_run(found.0.difference(&ours.0).as_deref(), [found.1, ours.1], "mentions")
-        })
-        .schedule(self.schedule(steps))
-        .seed(config.seed)
-        .device(run.device.clone())
-        // One part: the loss is of the whole batch, and its large products use all threads by themselves.
-        .parts(1, config.batch)
-        .directory(out)
-        .resume(run.resume)
-        .checkpoint_every(Duration::from_secs(run.checkpoint_every))
-        .best(Goal::Greatest)
-        .named(name.clone())
-        .display(|now| progress.update(now.history.steps, || shown(now.history, now.rate)));
+        let mut trainer = trainer(config, fingerprint, run)
+            .schedule(self.schedule(steps))
+            // One part: the loss is of the whole batch, and its large products use all threads by themselves.
+            .parts(1, config.batch)
+            .best(Goal::Greatest)
+            .named(name.clone())
+            .display(|now| {
+                let shown = || figures(&now, "dev_macro_f1", "mentions_per_second");
+                progress.update(now.history.steps, shown);
+            });
         trainer.check()?;
         if !run.resume {
             output::set_aside(out, |name| [DESCRIPTION, EPOCHS].contains(&name))?;
         }
         self.describe(name).write(out)?;
         let mut epochs = Epochs::new(out, run.resume)?;
-        let mut tape = Tape::with_device(run.device.clone());
-        let [train, dev, test] = &data.parts;
+        let [train, dev, _] = &data.parts;
         let loss = TypingLoss { types: &data.types, loss: config.loss, reduction: config.reduction };
         let history = trainer.run(
-            &mut model,
+            model,
             &mut adam,
             &batches,
             |model, tape, items| {
@@ -149,7 +161,7 @@ impl Training<'_> {
             },
             |model, history| {
                 // A validation that is no number ends the training.
-                let Ok(found) = evaluate(model, dev, &data.types, config.threshold, &mut tape) else {
+                let Ok(found) = evaluate(model, dev, &data.types, config.threshold, tape) else {
                     return Ok(f64::NAN);
                 };
                 epochs.add(history, DevFigures { dev: found.figures, text_norm: found.text_norm })?;
@@ -159,11 +171,7 @@ impl Training<'_> {
         drop(trainer);
         progress.finish();
         let epochs = epochs.with_losses(&history)?;
-        let tested = (!test.is_empty())
-            .then(|| evaluate(&model, test, &data.types, config.threshold, &mut tape))
-            .transpose()
-            .map_err(|message| AppError::content(&out.join(MODEL), message))?;
-        self.finish(model.parts(), &history, epochs, tested.map(|found| found.figures))
+        Ok((history, epochs))
     }
 
     /// The model before the first step.
@@ -258,17 +266,6 @@ impl Metrics {
             ],
         )
     }
-}
-
-/// The figures that are shown with the progress.
-fn shown(history: &History, rate: f64) -> Vec<Figure> {
-    let mut figures = vec![Figure::new("epochs", history.epochs.len() as f64, 0)];
-    if let Some(epoch) = history.epochs.last() {
-        figures.push(Figure::new("loss", epoch.loss, 4));
-        figures.push(Figure::new("dev_macro_f1", epoch.validation, 4));
-    }
-    figures.push(Figure::new("mentions_per_second", rate, 0));
-    figures
 }
 
 /// The figures of the epochs so far, in memory and in their file.

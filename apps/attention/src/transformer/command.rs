@@ -4,15 +4,17 @@ use std::io::BufRead;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use cotangent::prelude::Device;
 use cotangent_apps_common::application::Application;
 use cotangent_apps_common::command_line::{RUN, parse_app_with};
 use cotangent_apps_common::device::DeviceOption;
 use cotangent_apps_common::error::{AppError, Result, exit_code};
-use cotangent_apps_common::options::{self, RunOptions};
+use cotangent_apps_common::options;
 use cotangent_apps_common::say;
-use cotangent_apps_common::seeds::{self, SeedsOption, Summary};
+use cotangent_apps_common::seeds::{self, Summary};
 use cotangent_apps_common::table::BYTE_ORDER_MARK;
 use cotangent_apps_common::threads::ThreadsOption;
+use cotangent_apps_common::training::TrainingOptions;
 
 use super::comparison::{self, Line};
 use super::parallel_text::ParallelText;
@@ -38,12 +40,12 @@ pub const APP: Application = Application {
         ),
         (
             "`transformer translate --model DIR < FILE`",
-            "translates lines; `transformer attend --sentence TEXT` draws the attention weights on its tokens, \
-             `--queries source\\|translation`",
+            "translates lines; `transformer attend --sentence TEXT` draws the attention weights on its \
+             tokens, `--queries source\\|translation`",
         ),
     ],
-    writes: "`model.safetensors` (the average of the last epochs), `curves.svg`, `translations.txt`, files of \
-        the model",
+    writes: "`model.safetensors` (the average of the last epochs), `curves.svg`, `translations.txt`, \
+        files of the model",
 };
 
 #[derive(Parser)]
@@ -70,7 +72,7 @@ struct Train {
     #[command(flatten)]
     config: Config,
     #[command(flatten)]
-    seeds: SeedsOption,
+    training: TrainingOptions,
     /// Train with these attention scores in turn, separated by commas, and print a table [default: all
     /// scores]. The results of each go to the subdirectory of --out with its name.
     #[arg(long, num_args = 0.., value_delimiter = ',', conflicts_with = "attention")]
@@ -78,19 +80,6 @@ struct Train {
     table: Option<Vec<String>>,
     #[command(flatten)]
     search: SearchOptions,
-    #[command(flatten)]
-    threads: ThreadsOption,
-    #[command(flatten)]
-    device: DeviceOption,
-    /// Output directory.
-    #[arg(long, default_value = "runs/transformer", help_heading = RUN)]
-    out: PathBuf,
-    /// Continue from the checkpoint in the output directory.
-    #[arg(long, help_heading = RUN)]
-    resume: bool,
-    /// Seconds between checkpoints. One is also written after every epoch.
-    #[arg(long, default_value_t = 30, help_heading = RUN)]
-    checkpoint_every: u64,
 }
 
 // clap does not show a doc comment here, so each option says what its files are.
@@ -239,7 +228,7 @@ impl Train {
         let dimensions: Vec<Option<usize>> =
             if key_dims.is_empty() { vec![None] } else { key_dims.into_iter().map(Some).collect() };
         let variant = |attention: &'a str, key_dim: Option<usize>| {
-            let mut out = self.out.clone();
+            let mut out = self.training.out.clone();
             if self.table.is_some() {
                 out.push(attention);
             }
@@ -268,13 +257,14 @@ impl Train {
     }
 
     fn run(&self, scores: &Scores) -> Result<()> {
-        let device = self.device.choose()?;
+        let out = &self.training.out;
+        let device = self.training.device.choose()?;
         let variants = self.variants(scores);
         for variant in &variants {
             self.config(scores, variant, self.config.seed)?;
         }
         let search = self.search.check()?;
-        let threads = self.threads.start()?;
+        let threads = self.training.threads.start()?;
         let text = self.text.read()?;
         say!(
             "{} sentences for training, {} for validation, {} for testing",
@@ -282,37 +272,39 @@ impl Train {
             text.validation.len(),
             text.test.len()
         );
-        let several = variants.iter().any(|variant| variant.out != self.out);
-        let _held = self.seeds.hold(&self.out, several)?;
-        let mut rows = Vec::new();
-        for variant in variants {
-            let of_table = self.table.is_some() || variant.out != self.out;
-            let mut results = Vec::new();
-            for run in self.seeds.runs(self.config.seed, &variant.out, self.resume, of_table)? {
-                let options = RunOptions {
-                    out: run.out,
-                    resume: run.resume,
-                    checkpoint_every: self.checkpoint_every,
-                    device: device.clone(),
-                };
-                let config = self.config(scores, &variant, run.seed)?;
-                let metrics = threads.run(|| train(&text, &config, scores, &search, &options))?;
-                report(&metrics);
-                results.push((run.seed, metrics.test.score, -metrics.validation));
-            }
-            let summary = Summary::new("BLEU", "validation", &results);
-            seeds::report(std::slice::from_ref(&summary), &variant.out, 2)?;
-            rows.push(Compared {
-                variant,
-                summary,
-                results: results.iter().map(|result| result.1).collect(),
-            });
-        }
+        let several = variants.iter().any(|variant| variant.out != *out);
+        let _held = self.training.seeds.hold(out, several)?;
+        let train = |variant| threads.run(|| self.train_seeds(variant, &text, scores, &search, &device));
+        let rows: Vec<Compared<'_>> = variants.into_iter().map(train).collect::<Result<_>>()?;
         if rows.len() > 1 {
             self.compare(&rows)?;
         }
-        say!("written to {}", self.out.display());
+        say!("written to {}", out.display());
         Ok(())
+    }
+
+    /// Trains a model with each seed.
+    fn train_seeds<'a>(
+        &self,
+        variant: Variant<'a>,
+        text: &ParallelText,
+        scores: &Scores,
+        search: &Search,
+        device: &Device,
+    ) -> Result<Compared<'a>> {
+        let of_table = self.table.is_some() || variant.out != self.training.out;
+        let first = self.config.seed;
+        let runs = self.training.each_seed(first, &variant.out, of_table, device, |seed, run| {
+            let metrics = train(text, &self.config(scores, &variant, seed)?, scores, search, run)?;
+            report(&metrics);
+            Ok(metrics)
+        })?;
+        let results: Vec<_> =
+            runs.iter().map(|(seed, run)| (*seed, run.test.score, -run.validation)).collect();
+        let summary = Summary::new("BLEU", "validation", &results);
+        seeds::report(std::slice::from_ref(&summary), &variant.out, 2)?;
+        let results = runs.iter().map(|(_, run)| run.test.score).collect();
+        Ok(Compared { variant, summary, results })
     }
 
     /// Prints a table of several models, and draws those of different dimensions.
@@ -335,7 +327,7 @@ impl Train {
             let at = dimensions.iter().position(|&d| Some(d) == row.variant.key_dim).expect("one of them");
             lines.last_mut().expect("just added").results[at] = row.results.clone();
         }
-        comparison::draw(&self.out.join(KEY_DIM), "test BLEU", &dimensions, &lines)
+        comparison::draw(&self.training.out.join(KEY_DIM), "test BLEU", &dimensions, &lines)
     }
 }
 

@@ -3,6 +3,7 @@
 use clap::{Args, ValueEnum};
 use cotangent::layers::Score;
 use cotangent_apps_common::error::{AppError, Result};
+use cotangent_apps_common::training::TrainingConfig;
 use cotangent_apps_common::{config, options, output};
 use serde::{Deserialize, Serialize};
 
@@ -247,6 +248,19 @@ impl Config {
         ])?;
         options::not_negative(&[("decay", self.decay)])?;
         Ok(score)
+    }
+}
+
+impl TrainingConfig for Config {
+    const DATA: &'static str = "text";
+
+    fn epochs_and_seed(&self) -> (u64, u64) {
+        (self.epochs, self.seed)
+    }
+
+    fn difference(&self, other: &Config) -> Option<String> {
+        // A resumed run may have more epochs.
+        config::difference(self, other, &["epochs"])
     }
 }
 

@@ -11,7 +11,8 @@ use cotangent_apps_common::metrics;
 use super::bpe::{Bpe, END};
 use super::heatmap::{self, Heatmap};
 use super::model::Model;
-use super::{CONFIG, MODEL, Saved, Search, TOKENIZER, purpose};
+use super::saved::{CONFIG, MODEL, Saved, TOKENIZER};
+use super::{Search, purpose};
 use crate::attention::Scores;
 
 /// Checks that the model has positions for all sentences.

@@ -5,14 +5,13 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Parser};
 use cotangent::prelude::Device;
 use cotangent_apps_common::application::Application;
-use cotangent_apps_common::command_line::{RUN, parse_app};
-use cotangent_apps_common::device::DeviceOption;
+use cotangent_apps_common::command_line::parse_app_with;
 use cotangent_apps_common::error::{AppError, Result, exit_code};
-use cotangent_apps_common::options::{self, RunOptions};
+use cotangent_apps_common::options;
 use cotangent_apps_common::say;
-use cotangent_apps_common::seeds::{self, SeedsOption, Summary};
+use cotangent_apps_common::seeds::{self, Summary};
 use cotangent_apps_common::table::TableOptions;
-use cotangent_apps_common::threads::ThreadsOption;
+use cotangent_apps_common::training::TrainingOptions;
 
 use super::{Architecture, Config, Metrics, Protocol, Space, TABLE_1, published};
 use crate::sentence_pairs::{self, Prefix, SentencePairs};
@@ -33,12 +32,13 @@ pub const APP: Application = Application {
     commands: &[
         (
             "`gru`",
-            "a fully hyperbolic GRU (Ganea et al. 2018) tells noisy prefixes from random sentences: PREFIX-10%",
+            "a fully hyperbolic GRU (Ganea et al. 2018) tells noisy prefixes from random sentences: \
+             PREFIX-10%",
         ),
         (
             "`gru --model NAME …`; `gru --data prefix\\|snli\\|FILE …`",
-            "the six models of the paper's Table 1, or `--encoder`, `--body` and `--head` by themselves; other \
-             noise, SNLI, or your own labelled pairs of sentences",
+            "the six models of the paper's Table 1, or `--encoder`, `--body` and `--head` by themselves; \
+             other noise, SNLI, or your own labelled pairs of sentences",
         ),
     ],
     writes: "`model.safetensors` (the best by validation), `curves.svg` and, in two dimensions, \
@@ -53,25 +53,12 @@ struct Cli {
     #[command(flatten)]
     config: Config,
     #[command(flatten)]
-    seeds: SeedsOption,
+    training: TrainingOptions,
     /// Train all models of Table 1 on PREFIX with a noise of 10, 30 and 50 %, and on SNLI if --path is
     /// given, and print the table. The results of each go to a subdirectory of --out.
     #[arg(long, help_heading = "Training")]
     #[arg(conflicts_with_all = ["data", "noise", "model", "encoder", "body", "head"])]
     table: bool,
-    #[command(flatten)]
-    threads: ThreadsOption,
-    #[command(flatten)]
-    device: DeviceOption,
-    /// Output directory.
-    #[arg(long, default_value = "runs/gru", help_heading = RUN)]
-    out: PathBuf,
-    /// Continue from the checkpoint in the output directory.
-    #[arg(long, help_heading = RUN)]
-    resume: bool,
-    /// Seconds between checkpoints. One is also written at the end.
-    #[arg(long, default_value_t = 10, help_heading = RUN)]
-    checkpoint_every: u64,
 }
 
 #[derive(Args)]
@@ -157,14 +144,17 @@ impl Data {
     }
 }
 
-/// Runs the command `gru` with the process's arguments. Returns the exit code of the process: 0, or 2 after an
-/// error.
+/// Runs the command `gru` with the process's arguments. Returns the exit code of the process: 0, or 2 after
+/// an error.
 pub fn run() -> std::process::ExitCode {
-    exit_code(run_with(parse_app(&APP)))
+    exit_code(run_with(parse_app_with(&APP, |command| {
+        // Checkpoints are small.
+        command.mut_arg("checkpoint_every", |seconds| seconds.default_value("10"))
+    })))
 }
 
 fn run_with(cli: Cli) -> Result<()> {
-    let device = cli.device.choose()?;
+    let device = cli.training.device.choose()?;
     let architecture = cli.config.architecture;
     cli.config(architecture, cli.config.seed)?;
     cli.data.check()?;
@@ -172,19 +162,19 @@ fn run_with(cli: Cli) -> Result<()> {
     if cli.config.curvature.is_some() && !cli.table && flat {
         return Err(AppError::usage("--kappa: the model has no hyperbolic part"));
     }
-    let threads = cli.threads.start()?;
-    let _held = cli.seeds.hold(&cli.out, cli.table)?;
+    let threads = cli.training.threads.start()?;
+    let _held = cli.training.seeds.hold(&cli.training.out, cli.table)?;
     if cli.table {
         return threads.run(|| table(&cli, &device));
     }
     let data = cli.data.read(cli.config.protocol)?;
-    threads.run(|| train(&cli, &data, architecture, &cli.out, &device))?;
-    say!("written to {}", cli.out.display());
+    threads.run(|| train_seeds(&cli, &data, architecture, &cli.training.out, &device))?;
+    say!("written to {}", cli.training.out.display());
     Ok(())
 }
 
 /// Trains a model with each seed.
-fn train(
+fn train_seeds(
     cli: &Cli,
     data: &SentencePairs,
     architecture: Architecture,
@@ -200,18 +190,13 @@ fn train(
         data.name,
         data.words.len()
     );
-    let mut results = Vec::new();
-    for run in cli.seeds.runs(cli.config.seed, out, cli.resume, cli.table)? {
-        let options = RunOptions {
-            out: run.out,
-            resume: run.resume,
-            checkpoint_every: cli.checkpoint_every,
-            device: device.clone(),
-        };
-        let metrics = super::train(data, &cli.config(architecture, run.seed)?, &options)?;
+    let first = cli.config.seed;
+    let runs = cli.training.each_seed(first, out, cli.table, device, |seed, run| {
+        let metrics = super::train(data, &cli.config(architecture, seed)?, run)?;
         report(&metrics);
-        results.push((run.seed, 100.0 * metrics.test, metrics.validation));
-    }
+        Ok(metrics)
+    })?;
+    let results: Vec<_> = runs.iter().map(|(seed, run)| (*seed, 100.0 * run.test, run.validation)).collect();
     let summary = Summary::new("test accuracy in %", "validation", &results);
     seeds::report(std::slice::from_ref(&summary), out, 2)?;
     Ok(summary)
@@ -228,8 +213,8 @@ fn table(cli: &Cli, device: &Device) -> Result<()> {
     for row in TABLE_1 {
         let mut line = format!("{:<28}", row.name);
         for data in &data {
-            let out = cli.out.join(row.name).join(data.name.to_lowercase().replace('%', ""));
-            let summary = train(cli, data, row.architecture, &out, device)?;
+            let out = cli.training.out.join(row.name).join(data.name.to_lowercase().replace('%', ""));
+            let summary = train_seeds(cli, data, row.architecture, &out, device)?;
             let found = published(row.architecture, &data.name);
             let published = found.map_or(String::new(), |accuracy| format!("{accuracy:.2}"));
             line += &format!(" {:>7.2} {published:>7}", summary.best);
@@ -240,7 +225,7 @@ fn table(cli: &Cli, device: &Device) -> Result<()> {
     let names: String = data.iter().map(|data| format!(" {:>15}", data.name)).collect();
     say!("{:<28}{names}", "");
     lines.iter().for_each(|line| say!("{line}"));
-    say!("written to {}", cli.out.display());
+    say!("written to {}", cli.training.out.display());
     Ok(())
 }
 

@@ -4,8 +4,12 @@ use cotangent::layers::init;
 use cotangent::prelude::*;
 use cotangent_apps_common::confusion::Confusion;
 
-use super::{Config, Protocol, purpose};
+use super::{Config, Protocol};
 use crate::sentence_pairs::{Padded, Pair};
+
+mod purpose {
+    pub(super) const INITIAL: u64 = 22;
+}
 
 impl Protocol {
     /// Largest absolute value of an initial coordinate of a word in `dim` dimensions. In the authors' program
@@ -49,6 +53,18 @@ impl Protocol {
             }
         }
     }
+}
+
+/// A model of pairs of sentences, whatever its geometries and its encoder are.
+pub(super) trait Classifier<T: Float>: Module<T> + Sync {
+    /// The input points of the logistic regression, `[batch, dim]`, and its logits, `[batch, classes]`.
+    fn forward<'t>(&self, tape: &'t Tape<T>, sentences: &[Padded; 2]) -> [Var<'t, T>; 2];
+
+    /// The points and the normals of the hyperplanes of the logistic regression, `[classes, dim]`.
+    fn hyperplanes<'t>(&self, tape: &'t Tape<T>) -> [Var<'t, T>; 2];
+
+    /// The curvatures that the body and the head have learned; `None` if they are fixed.
+    fn learned_kappa(&self) -> [Option<f64>; 2];
 }
 
 /// Two encoders, one for each sentence. Their final states, and the squared distance of these, go through a
@@ -96,9 +112,16 @@ impl<T: Float, B: Geometry<T>, H: Geometry<T>, C: Cell<B::Learned, T>> Model<T, 
         config.protocol.start_ends(&mut model.join, &mut model.regression, &mut rng);
         model
     }
+}
 
-    /// The input points of the logistic regression, `[batch, dim]`, and its logits, `[batch, classes]`.
-    pub(super) fn forward<'t>(&self, tape: &'t Tape<T>, [first, second]: &[Padded; 2]) -> [Var<'t, T>; 2] {
+impl<T, B, H, C> Classifier<T> for Model<T, B, H, C>
+where
+    T: Float,
+    B: Geometry<T>,
+    H: Geometry<T>,
+    C: Cell<B::Learned, T>,
+{
+    fn forward<'t>(&self, tape: &'t Tape<T>, [first, second]: &[Padded; 2]) -> [Var<'t, T>; 2] {
         let (body, head) = (self.body.on(tape), self.head.on(tape));
         let encode = |cell: &C, sentences: &Padded| {
             let [len, batch] = sentences.shape();
@@ -113,6 +136,15 @@ impl<T: Float, B: Geometry<T>, H: Geometry<T>, C: Cell<B::Learned, T>> Model<T, 
         let inputs = exp0(head, self.feed_forward.apply(*log0(joined)));
         [*inputs.coordinates(), self.regression.forward(inputs)]
     }
+
+    fn hyperplanes<'t>(&self, tape: &'t Tape<T>) -> [Var<'t, T>; 2] {
+        let points = self.head.on(tape).parameter(tape, &self.regression.points);
+        [points, *self.regression.normals.on(tape)]
+    }
+
+    fn learned_kappa(&self) -> [Option<f64>; 2] {
+        [learned_kappa(&self.body), learned_kappa(&self.head)]
+    }
 }
 
 /// The first sentences of some pairs, their second sentences, and their classes.
@@ -126,18 +158,12 @@ pub(super) fn side_by_side(pairs: &[&Pair]) -> ([Padded; 2], Vec<u32>) {
 const CLASSIFIED_TOGETHER: usize = 512;
 
 /// The confusion matrix of a model on these pairs.
-pub(super) fn classify<T, B, H, C>(
-    model: &Model<T, B, H, C>,
+pub(super) fn classify<T: Float>(
+    model: &impl Classifier<T>,
     pairs: &[Pair],
     classes: usize,
     tape: &mut Tape<T>,
-) -> Confusion
-where
-    T: Float,
-    B: Geometry<T>,
-    H: Geometry<T>,
-    C: Cell<B::Learned, T>,
-{
+) -> Confusion {
     let mut confusion = Confusion::new(classes);
     for pairs in pairs.chunks(CLASSIFIED_TOGETHER) {
         let (sentences, classes) = side_by_side(&pairs.iter().collect::<Vec<_>>());
@@ -149,7 +175,7 @@ where
 }
 
 /// The curvature that a geometry has learned; `None` if its curvature is fixed.
-pub(super) fn learned_kappa<T: Float>(geometry: &impl Geometry<T>) -> Option<f64> {
+fn learned_kappa<T: Float>(geometry: &impl Geometry<T>) -> Option<f64> {
     let state = geometry.state();
     state.first().map(|(_, kappa)| kappa.data()[0].to_f64())
 }

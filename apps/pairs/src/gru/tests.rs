@@ -1,7 +1,11 @@
 //! The authors' protocol: how it starts and how it steps.
 
 use cotangent::optim::train::Batches;
+use cotangent::prelude::*;
+use cotangent_apps_common::config::{self, name};
 
+use super::batches::PairBatches;
+use super::model::Model;
 use super::*;
 
 fn config(protocol: Protocol, seed: u64) -> Config {

@@ -59,8 +59,8 @@ enum Command {
     Norms(pictures::Norms),
 }
 
-/// Runs the command `typing` with the process's arguments. Returns the exit code of the process: 0, or 2 after
-/// an error.
+/// Runs the command `typing` with the process's arguments. Returns the exit code of the process: 0, or 2
+/// after an error.
 pub fn run() -> std::process::ExitCode {
     exit_code(match parse_app::<Cli>(&APP).command {
         Some(Command::Train(args)) => train::train(&args),

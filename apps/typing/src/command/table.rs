@@ -67,7 +67,7 @@ pub(crate) fn train(args: &Train, table: Table, data: &Data, config: &Config, de
     let mut lines = Vec::new();
     for (name, config) in table.configs(config) {
         say!("{name}");
-        let results = args.runs(data, &config, &args.out.join(name), device)?;
+        let results = args.runs(data, &config, &args.training.out.join(name), device)?;
         let runs: Vec<&Metrics> = results.iter().map(|(_, metrics)| metrics).collect();
         lines.push(format!("{name:<24} dev  {}", means(&runs, |metrics| Some(metrics.dev))));
         if runs.iter().all(|metrics| metrics.test.is_some()) {

@@ -10,13 +10,10 @@ use crate::train::{self, Metrics};
 use crate::types::Levels;
 use clap::Args;
 use cotangent::prelude::Device;
-use cotangent_apps_common::command_line::RUN;
-use cotangent_apps_common::device::DeviceOption;
 use cotangent_apps_common::error::Result;
-use cotangent_apps_common::options::RunOptions;
 use cotangent_apps_common::say;
-use cotangent_apps_common::seeds::{self, SeedsOption, Summary};
-use cotangent_apps_common::threads::ThreadsOption;
+use cotangent_apps_common::seeds::{self, Summary};
+use cotangent_apps_common::training::TrainingOptions;
 
 use super::table::{self, Table};
 
@@ -27,26 +24,13 @@ pub(crate) struct Train {
     #[command(flatten)]
     config: Config,
     #[command(flatten)]
-    pub(crate) seeds: SeedsOption,
+    pub(crate) training: TrainingOptions,
     /// Train all models of a table of the paper and print it, the paper's figures beside ours. The results of
     /// each go to a subdirectory of --out.
     #[arg(long, value_enum, help_heading = "Training")]
     #[arg(conflicts_with_all = ["size", "space", "encoder", "attention", "concatenation", "mlr"])]
     #[arg(conflicts_with_all = ["mention_dim", "char_dim", "context_dim", "dim"])]
     table: Option<Table>,
-    #[command(flatten)]
-    threads: ThreadsOption,
-    #[command(flatten)]
-    device: DeviceOption,
-    /// Output directory.
-    #[arg(long, default_value = "runs/typing", help_heading = RUN)]
-    pub(crate) out: PathBuf,
-    /// Continue from the checkpoint in the output directory.
-    #[arg(long, help_heading = RUN)]
-    resume: bool,
-    /// Seconds between checkpoints. One is also written at the end.
-    #[arg(long, default_value_t = 30, help_heading = RUN)]
-    checkpoint_every: u64,
 }
 
 #[derive(Args)]
@@ -87,18 +71,12 @@ impl Train {
         out: &Path,
         device: &Device,
     ) -> Result<Vec<(u64, Metrics)>> {
-        let mut results = Vec::new();
-        for run in self.seeds.runs(config.seed, out, self.resume, self.table.is_some())? {
-            let options = RunOptions {
-                out: run.out,
-                resume: run.resume,
-                checkpoint_every: self.checkpoint_every,
-                device: device.clone(),
-            };
-            let metrics = train::train(data, &Config { seed: run.seed, ..config.clone() }, &options)?;
+        let of_table = self.table.is_some();
+        let results = self.training.each_seed(config.seed, out, of_table, device, |seed, run| {
+            let metrics = train::train(data, &Config { seed, ..config.clone() }, run)?;
             report(&metrics);
-            results.push((run.seed, metrics));
-        }
+            Ok(metrics)
+        })?;
         seeds::report(&summaries(&results), out, 2)?;
         Ok(results)
     }
@@ -106,13 +84,13 @@ impl Train {
 
 /// Trains, with one seed or several, one model or those of a table.
 pub(crate) fn train(args: &Train) -> Result<()> {
-    let device = args.device.choose()?;
+    let device = args.training.device.choose()?;
     let config = args.config.clone().complete();
     match args.table {
         Some(table) => table.configs(&config).iter().try_for_each(|(_, config)| config.check())?,
         None => config.check()?,
     }
-    let threads = args.threads.start()?;
+    let threads = args.training.threads.start()?;
     let DataOptions { train, dev, test, words, types, coarse, fine, .. } = &args.data;
     let sources = Sources {
         train: train.clone(),
@@ -122,7 +100,7 @@ pub(crate) fn train(args: &Train) -> Result<()> {
         types: types.clone(),
         levels: Levels { coarse: *coarse, fine: *fine },
     };
-    let _held = args.seeds.hold(&args.out, args.table.is_some())?;
+    let _held = args.training.seeds.hold(&args.training.out, args.table.is_some())?;
     let data = Data::read(&sources, &config)?;
     let [train, dev, test] = data.parts.each_ref().map(Vec::len);
     let (types, words) = (data.types.len(), data.words.len());
@@ -133,9 +111,9 @@ pub(crate) fn train(args: &Train) -> Result<()> {
     }
     threads.run(|| match args.table {
         Some(table) => table::train(args, table, &data, &config, &device),
-        None => args.runs(&data, &config, &args.out, &device).map(drop),
+        None => args.runs(&data, &config, &args.training.out, &device).map(drop),
     })?;
-    say!("written to {}", args.out.display());
+    say!("written to {}", args.training.out.display());
     Ok(())
 }
 

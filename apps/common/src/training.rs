@@ -1,0 +1,114 @@
+//! What the trainings of the applications have in common: the options of a run, its seeds, its trainer, what
+//! is shown of it. An application brings its configuration, its model, its data and its metric.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use cotangent::optim::train::{Progress, Trainer};
+use cotangent::prelude::Device;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::command_line::{OUT, RUN};
+use crate::config;
+use crate::device::DeviceOption;
+use crate::error::Result;
+use crate::options::{self, RunOptions};
+use crate::progress::Figure;
+use crate::seeds::SeedsOption;
+use crate::threads::ThreadsOption;
+
+/// How a training runs, to be flattened into the options of an application.
+#[derive(Args, Clone, Debug)]
+pub struct TrainingOptions {
+    /// The number of seeds.
+    #[command(flatten)]
+    pub seeds: SeedsOption,
+    /// The number of threads.
+    #[command(flatten)]
+    pub threads: ThreadsOption,
+    /// The device.
+    #[command(flatten)]
+    pub device: DeviceOption,
+    /// Output directory.
+    #[arg(long, default_value = OUT, help_heading = RUN)]
+    pub out: PathBuf,
+    /// Continue from the checkpoint in the output directory.
+    #[arg(long, help_heading = RUN)]
+    pub resume: bool,
+    /// Seconds between checkpoints. One is also written at the end.
+    #[arg(long, default_value_t = 30, help_heading = RUN)]
+    pub checkpoint_every: u64,
+}
+
+impl TrainingOptions {
+    /// Calls `train` with each seed, from `first` on, and returns its results with their seeds. Several seeds
+    /// have subdirectories of `out`. `of_table` says whether the training is one of several of a command.
+    ///
+    /// # Errors
+    /// As [`SeedsOption::runs`], and any of `train`.
+    pub fn each_seed<M>(
+        &self,
+        first: u64,
+        out: &Path,
+        of_table: bool,
+        device: &Device,
+        mut train: impl FnMut(u64, &RunOptions) -> Result<M>,
+    ) -> Result<Vec<(u64, M)>> {
+        let mut results = Vec::new();
+        for run in self.seeds.runs(first, out, self.resume, of_table)? {
+            let options = RunOptions {
+                out: run.out,
+                resume: run.resume,
+                checkpoint_every: self.checkpoint_every,
+                device: device.clone(),
+            };
+            results.push((run.seed, train(run.seed, &options)?));
+        }
+        Ok(results)
+    }
+}
+
+/// The configuration of a training. A checkpoint holds it.
+pub trait TrainingConfig: Args + Clone + Serialize + DeserializeOwned {
+    /// What errors call the data: "pairs".
+    const DATA: &'static str;
+
+    /// The number of epochs, and the seed.
+    fn epochs_and_seed(&self) -> (u64, u64);
+
+    /// The name of the first option whose value differs from `other`'s, if any. A run can be resumed only if
+    /// none does.
+    fn difference(&self, other: &Self) -> Option<String> {
+        config::difference(self, other, &[])
+    }
+}
+
+/// The trainer of a run, which resumes only a run of the same configuration on the same data. `data` is the
+/// fingerprint of the data.
+pub fn trainer<'a, C: TrainingConfig>(config: &C, data: u32, run: &RunOptions) -> Trainer<'a, (C, u32)> {
+    let (epochs, seed) = config.epochs_and_seed();
+    let trainer = Trainer::of_run(epochs, (config.clone(), data), |found, ours| {
+        options::same_run(found.0.difference(&ours.0).as_deref(), [found.1, ours.1], C::DATA)
+    });
+    trainer
+        .seed(seed)
+        .device(run.device.clone())
+        .directory(&run.out)
+        .resume(run.resume)
+        .checkpoint_every(Duration::from_secs(run.checkpoint_every))
+}
+
+/// The figures that are shown with the progress: finished epochs, loss and validation of the last one, and
+/// items per second. `validation` and `rate` are the names of the last two.
+pub fn figures(now: &Progress<'_>, validation: &'static str, rate: &'static str) -> Vec<Figure> {
+    let epochs = &now.history.epochs;
+    let mut figures = vec![Figure::new("epochs", epochs.len() as f64, 0)];
+    if let Some(epoch) = epochs.last() {
+        figures.push(Figure::new("loss", epoch.loss, 4));
+        figures.push(Figure::new(validation, epoch.validation, 4));
+    }
+    figures.push(Figure::new(rate, now.rate, 0));
+    figures
+}

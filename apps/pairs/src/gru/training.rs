@@ -1,0 +1,207 @@
+//! Training and testing a model.
+
+use cotangent::optim::train::{Goal, History};
+use cotangent::prelude::*;
+use cotangent_apps_common::disk::{self, Classes};
+use cotangent_apps_common::error::{AppError, Result};
+use cotangent_apps_common::options::{self, RunOptions};
+use cotangent_apps_common::precision::Precision;
+use cotangent_apps_common::progress::{Figure, Progress};
+use cotangent_apps_common::training::{figures, trainer};
+use cotangent_apps_common::{curves, memory, metrics, output};
+
+use super::batches::PairBatches;
+use super::model::{Classifier, Model, classify, side_by_side};
+use super::{Architecture, Config, Encoder, Metrics, Nonlinearity, Space};
+use crate::sentence_pairs::{Pair, SentencePairs};
+
+/// The picture of a model in two dimensions.
+const SENTENCES: &str = "sentences.svg";
+
+/// Trains a model and writes `metrics.json`, `model.safetensors` (the model with the best validation
+/// accuracy), `curves.svg`, the checkpoint and, in two dimensions, `sentences.svg`. It uses the current
+/// thread pool; the result does not depend on the pool's size.
+///
+/// # Errors
+/// If the configuration is wrong, the output cannot be written, the checkpoint belongs to another run, or
+/// training diverges.
+pub fn train(data: &SentencePairs, config: &Config, options: &RunOptions) -> Result<Metrics> {
+    config.check()?;
+    memory::training(&[("dim", config.dim)], config.least_parameters(data.words.len()), config.precision)?;
+    match config.precision {
+        Precision::F32 => Run { data, config, options }.in_precision::<f32>(),
+        Precision::F64 => Run { data, config, options }.in_precision::<f64>(),
+    }
+}
+
+struct Run<'a> {
+    data: &'a SentencePairs,
+    config: &'a Config,
+    options: &'a RunOptions,
+}
+
+impl Run<'_> {
+    /// Trains in the precision `T`: chooses the geometries of body and head.
+    fn in_precision<T: Float>(&self) -> Result<Metrics> {
+        let ball =
+            PoincareBall::try_new(self.config.kappa).map_err(|e| AppError::usage(format!("--kappa: {e}")))?;
+        let Architecture { body, head, .. } = self.config.architecture;
+        let learned_curvature = || Curvature::<T>::new(self.config.kappa);
+        use Space::{Euclidean as E, Hyperbolic as H};
+        match (body, head, self.config.learn_kappa) {
+            (E, E, _) => self.with::<T, _, _>(Euclidean, Euclidean),
+            (E, H, false) => self.with::<T, _, _>(Euclidean, ball),
+            (H, E, false) => self.with::<T, _, _>(ball, Euclidean),
+            (H, H, false) => self.with::<T, _, _>(ball, ball),
+            (E, H, true) => self.with::<T, _, _>(Euclidean, learned_curvature()),
+            (H, E, true) => self.with::<T, _, _>(learned_curvature(), Euclidean),
+            (H, H, true) => self.with::<T, _, _>(learned_curvature(), learned_curvature()),
+        }
+    }
+
+    /// Trains with these geometries: chooses the encoder.
+    fn with<T: Float, B: Geometry<T>, H: Geometry<T>>(&self, body: B, head: H) -> Result<Metrics> {
+        let (dim, sizes) = (self.config.dim, [self.data.words.len(), self.data.classes.len()]);
+        let protocol = self.config.protocol;
+        let activation = self.config.cell.unwrap_or(Nonlinearity::Identity).activation();
+        match self.config.architecture.encoder {
+            Encoder::Rnn => {
+                let cell = |m, rng: &mut _| {
+                    let mut rnn = Rnn { activation, ..Rnn::new(m, dim, dim, rng) };
+                    protocol.start(&mut rnn.hidden, dim, rng);
+                    rnn
+                };
+                self.fit(&mut Model::new(body, head, cell, self.config, sizes))
+            }
+            Encoder::Gru => {
+                let cell = |m, rng: &mut _| {
+                    let mut gru = Gru { activation, ..Gru::new(m, dim, dim, rng) };
+                    protocol.start(&mut gru.gates, dim, rng);
+                    protocol.start(&mut gru.hidden, dim, rng);
+                    gru
+                };
+                self.fit(&mut Model::new(body, head, cell, self.config, sizes))
+            }
+        }
+    }
+
+    /// Trains the model, tests the best one and writes all results.
+    fn fit<T: Float>(&self, model: &mut impl Classifier<T>) -> Result<Metrics> {
+        let Run { data, config, options } = *self;
+        let _held = output::hold(&options.out)?;
+        let mut tape = Tape::with_device(options.device.clone());
+        let history = self.epochs(model, &mut tape)?;
+        let metrics = self.metrics(model, &history, &mut tape);
+        metrics::write(&options.out, &metrics)?;
+        let title = format!("{}: test accuracy {:.2} %", data.name, 100.0 * metrics.test);
+        let curves = options.out.join("curves.svg");
+        curves::training(&curves, &title, &history.epochs, "validation accuracy", f64::max)?;
+        if config.dim == 2 {
+            self.picture(model, &title, &mut tape)?;
+        }
+        Ok(metrics)
+    }
+
+    /// Trains the model. Afterwards it is the one with the best validation accuracy.
+    fn epochs<T: Float>(&self, model: &mut impl Classifier<T>, tape: &mut Tape<T>) -> Result<History> {
+        let Run { data, config, options } = *self;
+        let fingerprint = data.fingerprint();
+        let mut adam = config.protocol.optimiser(config, data.classes.len())?;
+        let steps = options::steps(config.epochs, data.train.len().div_ceil(config.batch) as u64)?;
+        let mut progress = Progress::new("step", 0, steps);
+        let mut trainer = trainer(config, fingerprint, options)
+            .schedule(Schedule::Cosine { steps, floor: config.lr_floor })
+            .parts(8, 32)
+            .best(Goal::Greatest)
+            .named(output::fingerprint(config, fingerprint))
+            .display(|now| {
+                progress.update(now.history.steps, || {
+                    let left = (steps - now.history.steps) as f64 * config.batch as f64 / now.rate;
+                    let mut figures = figures(&now, "validation_accuracy", "pairs_per_second");
+                    figures.push(Figure::new("seconds_left", left, 0));
+                    figures
+                })
+            });
+        if !options.resume {
+            output::set_aside(&options.out, |name| name == SENTENCES)?;
+        }
+        let history = trainer.run(
+            model,
+            &mut adam,
+            &PairBatches::new(data.train.len(), config),
+            |model, tape, items| {
+                let pairs: Vec<&Pair> = items.iter().map(|&i| &data.train[i as usize]).collect();
+                let (sentences, classes) = side_by_side(&pairs);
+                let [_, logits] = model.forward(tape, &sentences);
+                loss::cross_entropy(logits, &classes, 0.0)
+            },
+            |model, _| Ok(classify(model, &data.validation, data.classes.len(), tape).accuracy()),
+        )?;
+        drop(trainer);
+        progress.finish();
+        Ok(history)
+    }
+
+    /// Tests the model.
+    fn metrics<T: Float>(
+        &self,
+        model: &impl Classifier<T>,
+        history: &History,
+        tape: &mut Tape<T>,
+    ) -> Metrics {
+        let Run { data, config, options } = *self;
+        let confusion = classify(model, &data.test, data.classes.len(), tape);
+        let (best_epoch, validation) = history.best(Goal::Greatest).expect("at least one epoch");
+        Metrics {
+            config: config.clone(),
+            data: data.name.clone(),
+            read_as: data.read_as.clone(),
+            pairs: [data.train.len(), data.validation.len(), data.test.len()],
+            words: data.words.len(),
+            classes: data.classes.clone(),
+            parameters: model.count(),
+            threads: rayon::current_num_threads(),
+            device: options.device.to_string(),
+            epochs: history.epochs.clone(),
+            best_epoch: best_epoch as usize,
+            validation,
+            test: confusion.accuracy(),
+            confusion,
+            seconds: history.seconds,
+            learned_kappa: model.learned_kappa(),
+        }
+    }
+
+    /// Draws the hyperplanes of the logistic regression, and its input points for the first test pairs.
+    fn picture<T: Float>(&self, model: &impl Classifier<T>, title: &str, tape: &mut Tape<T>) -> Result<()> {
+        const SHOWN: usize = 2000;
+        let pairs: Vec<&Pair> = self.data.test.iter().take(SHOWN).collect();
+        let (sentences, classes) = side_by_side(&pairs);
+        tape.reset();
+        let [inputs, _] = model.forward(tape, &sentences);
+        let [points, normals] = model.hyperplanes(tape);
+        let rows = |x: Var<'_, T>| -> Vec<[f64; 2]> {
+            x.to_tensor().rows().map(|row| [row[0].to_f64(), row[1].to_f64()]).collect()
+        };
+        let kappa = match self.config.architecture.head {
+            Space::Euclidean => 0.0,
+            Space::Hyperbolic => model.learned_kappa()[1].unwrap_or(self.config.kappa),
+        };
+        // Of two classes, the hyperplane of the positive one is drawn.
+        let hyperplanes: Vec<_> = rows(points).into_iter().zip(rows(normals)).collect();
+        let hyperplanes = if self.data.classes.len() == 2 { &hyperplanes[1..] } else { &hyperplanes };
+        disk::classes(
+            &self.options.out.join(SENTENCES),
+            &Classes {
+                points: &rows(inputs),
+                labels: &classes,
+                names: &self.data.classes,
+                hyperplanes,
+                coloured: false,
+                kappa,
+                geodesics: kappa < 0.0,
+                title,
+            },
+        )
+    }
+}
