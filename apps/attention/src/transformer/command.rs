@@ -72,14 +72,14 @@ struct Train {
     #[command(flatten)]
     config: Config,
     #[command(flatten)]
+    search: SearchOptions,
+    #[command(flatten)]
     training: TrainingOptions,
     /// Train with these attention scores in turn, separated by commas, and print a table [default: all
     /// scores]. The results of each go to the subdirectory of --out with its name.
     #[arg(long, num_args = 0.., value_delimiter = ',', conflicts_with = "attention")]
     #[arg(help_heading = "Training")]
     table: Option<Vec<String>>,
-    #[command(flatten)]
-    search: SearchOptions,
 }
 
 // clap does not show a doc comment here, so each option says what its files are.
@@ -183,6 +183,9 @@ pub fn run(scores: &Scores) -> std::process::ExitCode {
             let offered = choices.clone();
             train
                 .mut_arg("attention", |score| score.value_parser(choices))
+                .mut_arg("checkpoint_every", |seconds| {
+                    seconds.help("Seconds between checkpoints. One is also written after every epoch")
+                })
                 .mut_arg("table", |score| score.value_parser(offered).hide_possible_values(true))
         })
     });
