@@ -67,6 +67,23 @@ fn a_resumed_run_has_the_same_bits() {
     assert_ne!(run(trainer(8).seed(7), None).1.value(), weights.value());
 }
 
+/// A training that is stopped after an epoch has the bits of one that has so many epochs. So has the one that
+/// goes on from its checkpoint, and stops at once.
+#[test]
+fn a_training_may_stop_before_its_last_epoch() {
+    let directory = tempfile::tempdir().unwrap();
+    let stopping = || Trainer::new(8).directory(directory.path()).stop(|history| history.epochs.len() == 3);
+    let (short, short_weights) = run(Trainer::new(3), None);
+    let short = short.unwrap();
+    assert_eq!(short.steps, 9);
+    for resumes in [false, true] {
+        let (stopped, weights) = run(stopping().resume(resumes), None);
+        let stopped = stopped.unwrap();
+        assert_eq!((&stopped.epochs, stopped.steps), (&short.epochs, 9));
+        assert_eq!(weights.value(), short_weights.value());
+    }
+}
+
 /// A step that is not finite stops the training and is named. The checkpoint that is kept is a good one.
 #[test]
 fn a_divergence_keeps_the_last_good_checkpoint() {
