@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use crate::metrics::Figures;
 use clap::Args;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::options;
 use cotangent_apps_common::{print, say};
 
 use super::inputs::{ModelOptions, in_precision};
+use crate::metrics::Figures;
 
 #[derive(Args)]
 pub(crate) struct Evaluate {

@@ -2,15 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::examples::Example;
-use crate::readers::{self, Mentions};
-use crate::typer::{Description, Typer};
 use clap::Args;
 use cotangent::prelude::{Device, Float};
 use cotangent_apps_common::device::DeviceOption;
 use cotangent_apps_common::error::Result;
 use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::threads::{Threads, ThreadsOption};
+
+use crate::examples::Example;
+use crate::readers::{self, Mentions};
+use crate::typer::{Description, Typer};
 
 /// Evaluates an expression in the precision of a model, which it can use as a type.
 macro_rules! in_precision {

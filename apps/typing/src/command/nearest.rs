@@ -1,11 +1,11 @@
 //! `typing nearest`.
 
-use crate::nearest::nearest;
 use clap::Args;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::{options, print, say};
 
 use super::inputs::{ModelOption, in_precision};
+use crate::nearest::nearest;
 
 #[derive(Args)]
 pub(crate) struct NearestTypes {

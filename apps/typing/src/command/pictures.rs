@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use crate::pictures;
-use crate::train::Metrics;
 use clap::Args;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::{metrics, say};
 
 use super::inputs::{ModelOptions, in_precision};
+use crate::pictures;
+use crate::train::Metrics;
 
 #[derive(Args)]
 pub(crate) struct Hyperplanes {

@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use crate::readers::plain;
-use crate::typer::Predicted;
 use clap::Args;
 use cotangent_apps_common::error::Result;
 use cotangent_apps_common::{options, print, say};
 use serde::Serialize;
 
 use super::inputs::{ModelOptions, in_precision};
+use crate::readers::plain;
+use crate::typer::Predicted;
 
 #[derive(Args)]
 pub(crate) struct Predict {

@@ -1,10 +1,5 @@
 //! The tables of the paper that `typing train --table` trains.
 
-use crate::config::{Config, Regression, Size, Space, Spaces};
-use crate::data::Data;
-use crate::metrics::Figures;
-use crate::published::{F1s, published};
-use crate::train::Metrics;
 use clap::ValueEnum;
 use cotangent::prelude::Device;
 use cotangent_apps_common::error::Result;
@@ -12,6 +7,11 @@ use cotangent_apps_common::interval::Interval;
 use cotangent_apps_common::say;
 
 use super::train::Train;
+use crate::config::{Config, Regression, Size, Space, Spaces};
+use crate::data::Data;
+use crate::metrics::Figures;
+use crate::published::{F1s, published};
+use crate::train::Metrics;
 
 /// A table of the paper.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -2,12 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::config::Config;
-use crate::data::{Data, Sources};
-use crate::metrics::Figures;
-use crate::published::{self, published};
-use crate::train::{self, Metrics};
-use crate::types::Levels;
 use clap::Args;
 use cotangent::prelude::Device;
 use cotangent_apps_common::error::Result;
@@ -16,6 +10,12 @@ use cotangent_apps_common::seeds::{self, Summary};
 use cotangent_apps_common::training::TrainingOptions;
 
 use super::table::{self, Table};
+use crate::config::Config;
+use crate::data::{Data, Sources};
+use crate::metrics::Figures;
+use crate::published::{self, published};
+use crate::train::{self, Metrics};
+use crate::types::Levels;
 
 #[derive(Args)]
 pub(crate) struct Train {

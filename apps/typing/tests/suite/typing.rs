@@ -93,6 +93,9 @@ impl Made {
 
 const SHORT: [&str; 4] = ["--epochs", "2", "--cycles", "2"];
 
+const LONG: [&str; 10] =
+    ["--epochs", "12", "--cycles", "8", "--lr", "0.02", "--input-dropout", "0", "--concat-dropout", "0"];
+
 const TRAINING: Training = Training {
     // The names of types are in the pictures of trained models, not in those of a training.
     arguments: |d, _| {
@@ -109,8 +112,6 @@ const TRAINING: Training = Training {
 };
 
 scenarios!("typing", APP, TRAINING, resumes);
-const LONG: [&str; 10] =
-    ["--epochs", "12", "--cycles", "8", "--lr", "0.02", "--input-dropout", "0", "--concat-dropout", "0"];
 
 #[test]
 fn a_made_set_is_learned_evaluated_and_predicted() {
