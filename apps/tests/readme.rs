@@ -37,9 +37,9 @@ pub(crate) fn readme_has_its_lines(app: &Application) {
         std::fs::write(&path, wanted).unwrap();
         return;
     }
-    let again = format!("COTANGENT_WRITE=1 cargo test -p {} readme", env!("CARGO_PKG_NAME"));
+    let write = format!("COTANGENT_WRITE=1 cargo test -p {} readme", env!("CARGO_PKG_NAME"));
     for (found, wanted) in present.lines().zip(wanted.lines()) {
-        assert_eq!(found, wanted, "README.md is not what `APP` says; to write it: {again}");
+        assert_eq!(found, wanted, "README.md is not what `APP` says; to write it: {write}");
     }
-    assert_eq!(present.len(), wanted.len(), "README.md is not what `APP` says; to write it: {again}");
+    assert_eq!(present.len(), wanted.len(), "README.md is not what `APP` says; to write it: {write}");
 }
