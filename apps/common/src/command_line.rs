@@ -16,13 +16,9 @@ pub const RUN: &str = "Run";
 /// The default output directory of an application, which has its name in place of the last word.
 pub const OUT: &str = "runs/NAME";
 
-/// Parses the arguments of the process, and sets how the process prints. Exits with an error of one line if
-/// they are wrong, and after `--help`, `--version` and `--generate`.
-pub fn parse<C: CommandFactory + FromArgMatches>() -> C {
-    parse_command(C::command())
-}
-
-/// Same as [`parse`], for an application, whose name and description it takes.
+/// Parses the arguments of the process for an application, whose name and description it takes, and sets how
+/// the process prints. Exits with an error of one line if they are wrong, and after `--help`, `--version` and
+/// `--generate`.
 pub fn parse_app<C: CommandFactory + FromArgMatches>(app: &Application) -> C {
     parse_app_with(app, |command| command)
 }

@@ -2,6 +2,7 @@
 //!
 //! | module | what |
 //! |---|---|
+//! | [`command`] | the command line of `poincare` |
 //! | [`graph`] | named nodes and their neighbours; edge lists |
 //! | [`files`] | named points in files, pictures and pages |
 //! | [`train`] | training of Poincaré embeddings |
@@ -12,6 +13,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
+pub mod command;
 pub mod evaluate;
 pub mod files;
 pub mod graph;

@@ -1,74 +1,122 @@
 //! What determines the result of a training of embeddings.
 
+use clap::Args;
 use cotangent::prelude::*;
+use cotangent_apps_common::config;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::geometry::{Geometry, Model};
 use cotangent_apps_common::memory;
 use cotangent_apps_common::options;
 use cotangent_apps_common::precision::Precision;
+use cotangent_apps_common::training::TrainingConfig;
 use serde::{Deserialize, Serialize};
 
 use crate::train::initial_points::Start;
 use crate::train::objective::{Loss, Objective};
 
 /// Everything that determines the result of a run, except the data.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Config {
     /// Space and curvature.
+    #[arg(skip = Geometry::new(Model::Poincare, None).expect("it is a geometry"))]
     pub geometry: Geometry,
     /// Dimension of the embedding.
+    #[arg(skip = 5_usize)]
     pub dim: usize,
     /// Floating-point type of the coordinates.
+    #[arg(long, value_enum, default_value_t = Precision::F64, help_heading = "Model")]
     pub precision: Precision,
-    /// Passes over the pairs, burn-in included.
+    /// Passes over the edges, burn-in included. A graph of some hundred edges needs more, or a larger --lr.
+    #[arg(long, default_value_t = 300, help_heading = "Training")]
     pub epochs: u64,
     /// What is minimised.
+    #[command(flatten)]
     #[serde(default)]
     pub objective: Objective,
-    /// Whether the curvature of each factor is learned.
+    /// Learn the curvature of each factor, from --kappa on.
+    #[arg(long, help_heading = "Model")]
     #[serde(default)]
     pub learn_kappa: bool,
-    /// Number of negative samples for each pair. Not used if there are `shared_negatives`.
+    /// Number of negative samples for each edge.
+    #[arg(long, default_value_t = 50, help_heading = "Training")]
     pub negatives: usize,
-    /// Number of negative samples that all pairs of a batch share; 0 if each pair has its own.
+    /// Let all edges of a batch share this many negative samples, in place of --negatives for each.
+    #[arg(long, default_value_t = 0, hide_default_value = true, help_heading = "Training")]
     #[serde(default)]
     pub shared_negatives: usize,
-    /// Whether the weight of a pair is how often it is drawn, in place of a factor of its loss.
+    /// Draw an edge as often as its weight says, in place of a weight of its loss.
+    #[arg(long, help_heading = "Training")]
     #[serde(default)]
     pub sample_by_weight: bool,
-    /// A node is drawn as a negative sample with a probability proportional to its degree to this power; 0
-    /// draws all nodes alike.
+    /// A node is a negative sample with a probability proportional to its degree to this power.
+    #[arg(long, default_value_t = 0.0, help_heading = "Training")]
     #[serde(default)]
     pub negative_power: f64,
-    /// Number of pairs in a batch.
+    /// Number of edges in a batch.
+    #[arg(long, default_value_t = 10, help_heading = "Training")]
     pub batch: usize,
-    /// Whether threads step the points without waiting for each other. The result then differs from run to
-    /// run.
+    /// Let threads take batches without waiting for each other: faster, but the result differs from run to
+    /// run. With one thread it is the result without this option.
+    #[arg(long, help_heading = "Training")]
     #[serde(default)]
     pub lock_free: bool,
     /// Where the points start.
+    #[arg(long, value_enum, default_value_t = Start::Parents, help_heading = "Training")]
     #[serde(default)]
     pub start: Start,
-    /// Learning rate of Riemannian SGD, per pair: the loss is summed over the batch.
+    /// Learning rate of Riemannian SGD, per edge: the loss is summed over the batch.
+    #[arg(long, default_value_t = 0.05, allow_negative_numbers = true, help_heading = "Training")]
     pub lr: f64,
-    /// Number of first epochs, which have a lower learning rate.
+    /// Length of the burn-in in epochs: the first epochs, which have a lower learning rate.
+    #[arg(long, default_value_t = 20, help_heading = "Training")]
     pub burn_in: u64,
     /// Factor of the learning rate during the burn-in.
+    #[arg(long, default_value_t = 0.01, allow_negative_numbers = true, help_heading = "Training")]
     pub burn_in_factor: f64,
-    /// Factor of the learning rate at the end: it falls to this along half a cosine.
+    /// Factor of the learning rate in the last epoch: the rate falls to it along half a cosine.
+    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true, help_heading = "Training")]
     #[serde(default = "constant")]
     pub lr_floor: f64,
-    /// Number of epochs at the end in which the rate falls; `None` for all after the burn-in.
+    /// Number of epochs at the end in which the rate falls, with --lr-floor [default: all after the burn-in].
+    #[arg(long, help_heading = "Training")]
     #[serde(default)]
     pub cool_down: Option<u64>,
-    /// Share of the pairs between inner nodes that is held out for validation: see [`Split::new`].
+    /// Share of the edges that is held out for validation, for example 0.05, drawn by the seed.
+    ///
+    /// It is a share of the edges between nodes that are neither roots nor leaves. Each node keeps an edge of
+    /// each direction that it has. Held-out edges are not trained, and are unknown: their nodes can be drawn
+    /// as negative samples. Each is ranked among the nodes that are no neighbours in the whole graph, and the
+    /// list is written to validation.tsv. Of several seeds the best by validation is chosen.
+    #[arg(long, default_value_t = 0.0, allow_negative_numbers = true, help_heading = "Training")]
     #[serde(default)]
     pub validation: f64,
-    /// The same, for the test.
+    /// Same as --validation, for a test, and test.tsv.
+    #[arg(long, default_value_t = 0.0, allow_negative_numbers = true, help_heading = "Training")]
     #[serde(default)]
     pub test: f64,
-    /// Seed of all random draws.
+    /// Seed of all random draws. Same seed, same result, for any number of threads, but for --lock-free.
+    #[arg(long, default_value_t = 42, help_heading = "Training")]
     pub seed: u64,
+}
+
+impl TrainingConfig for Config {
+    const DATA: &'static str = "edges";
+
+    fn epochs_and_seed(&self) -> (u64, u64) {
+        (self.epochs, self.seed)
+    }
+
+    /// The number of epochs may differ if the rate does not depend on it.
+    fn difference(&self, other: &Self) -> Option<String> {
+        let except: &[&str] = if self.lr_floor == 1.0 { &["epochs"] } else { &[] };
+        if self.geometry != other.geometry {
+            return Some("model, --kappa".to_owned());
+        }
+        if self.objective != other.objective {
+            return Some("loss, --cone-size or --margin".to_owned());
+        }
+        config::difference(self, other, except)
+    }
 }
 
 impl Config {
@@ -151,36 +199,6 @@ impl Config {
         let schedule = Schedule::Cosine { steps: falling, floor: self.lr_floor };
         schedule.burn_in(after - falling, 1.0).burn_in(self.burn_in, self.burn_in_factor)
     }
-
-    /// The name of the first option whose value differs from `other`'s, if any. A run can be resumed only if
-    /// none does; the number of epochs may differ if the rate does not depend on it.
-    pub(crate) fn difference(&self, other: &Config) -> Option<&'static str> {
-        let same = Config { epochs: other.epochs, ..self.clone() };
-        let differs = [
-            ("model, --kappa", same.geometry != other.geometry),
-            ("dim", same.dim != other.dim),
-            ("precision", same.precision != other.precision),
-            ("loss, --cone-size or --margin", same.objective != other.objective),
-            ("learn-kappa", same.learn_kappa != other.learn_kappa),
-            ("negatives", same.negatives != other.negatives),
-            ("shared-negatives", same.shared_negatives != other.shared_negatives),
-            ("sample-by-weight", same.sample_by_weight != other.sample_by_weight),
-            ("negative-power", same.negative_power != other.negative_power),
-            ("batch", same.batch != other.batch),
-            ("lock-free", same.lock_free != other.lock_free),
-            ("start", same.start != other.start),
-            ("lr", same.lr != other.lr),
-            ("burn-in", same.burn_in != other.burn_in),
-            ("burn-in-factor", same.burn_in_factor != other.burn_in_factor),
-            ("lr-floor", same.lr_floor != other.lr_floor),
-            ("cool-down", same.cool_down != other.cool_down),
-            ("epochs", self.lr_floor != 1.0 && self.epochs != other.epochs),
-            ("validation", same.validation != other.validation),
-            ("test", same.test != other.test),
-            ("seed", same.seed != other.seed),
-        ];
-        options::first_true(&differs)
-    }
 }
 
 /// The factor of a rate that does not fall.
@@ -190,29 +208,7 @@ fn constant() -> f64 {
 
 /// The configuration of `poincare` without options.
 pub fn default_config() -> Config {
-    Config {
-        geometry: Geometry::new(Model::Poincare, None).expect("it is a geometry"),
-        dim: 5,
-        precision: Precision::F64,
-        epochs: 300,
-        objective: Objective::default(),
-        learn_kappa: false,
-        negatives: 50,
-        shared_negatives: 0,
-        sample_by_weight: false,
-        negative_power: 0.0,
-        batch: 10,
-        lock_free: false,
-        start: Start::Parents,
-        lr: 0.05,
-        burn_in: 20,
-        burn_in_factor: 0.01,
-        lr_floor: 1.0,
-        cool_down: None,
-        validation: 0.0,
-        test: 0.0,
-        seed: 42,
-    }
+    config::parse(&[])
 }
 
 #[cfg(test)]
@@ -238,7 +234,7 @@ mod tests {
         let burning = Config { burn_in: u64::MAX, ..default_config() };
         assert_eq!([0, 299].map(|epoch| burning.schedule().factor(epoch)), [0.01, 0.01]);
         let longer = Config { epochs: 30, ..config.clone() };
-        assert_eq!(longer.difference(&config), Some("epochs"));
+        assert_eq!(longer.difference(&config).as_deref(), Some("epochs"));
         assert_eq!(Config { epochs: 30, ..default_config() }.difference(&default_config()), None);
     }
 }

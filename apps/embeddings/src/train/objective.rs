@@ -1,7 +1,8 @@
 //! What training minimises: the ranking loss of distances, or the energies of cones.
 
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
 use cotangent::prelude::*;
+use cotangent_apps_common::config::by;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::geometry::{Factor, Geometry, Model};
 use cotangent_apps_common::options;
@@ -22,31 +23,44 @@ pub enum Loss {
     Penumbral,
 }
 
-/// A loss with its settings.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Objective {
-    /// The loss.
-    pub loss: Loss,
-    /// The size of cones: K of entailment cones, the radius of umbral cones at curvature −1, the height of
-    /// the light source of penumbral cones.
-    pub size: f64,
-    /// A negative pair with an energy of this or more costs nothing. Radians for entailment cones, a distance
-    /// for shadow cones.
-    pub margin: f64,
-}
-
-impl Objective {
-    /// A loss with settings. The defaults of entailment cones are `K = 0.1` and a margin of 0.01, as in Ganea
-    /// et al. 2018 (Hyperbolic Entailment Cones). Those of shadow cones are a radius of 1, a light source at
-    /// height 4 and a margin of 0.2; they were chosen on a tree of 40 nodes.
-    pub fn new(loss: Loss, size: Option<f64>, margin: Option<f64>) -> Self {
-        let (usual_size, usual_margin) = match loss {
+impl Loss {
+    /// The usual size of cones and the usual margin. Those of entailment cones are `K = 0.1` and 0.01, as in
+    /// Ganea et al. 2018 (Hyperbolic Entailment Cones). Those of shadow cones are a radius of 1, a light
+    /// source at height 4 and a margin of 0.2; they were chosen on a tree of 40 nodes.
+    fn usual(self) -> (f64, f64) {
+        match self {
             Loss::Ranking => (0.0, 0.0),
             Loss::Cones => (0.1, 0.01),
             Loss::Umbral => (1.0, 0.2),
             Loss::Penumbral => (4.0, 0.2),
-        };
-        Objective { loss, size: size.unwrap_or(usual_size), margin: margin.unwrap_or(usual_margin) }
+        }
+    }
+}
+
+/// A loss with its settings.
+#[derive(Args, Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Objective {
+    /// What is minimised. Cones are for hierarchies: they tell what is above from what is below.
+    #[arg(long, value_enum, default_value_t = Loss::Ranking, help_heading = "Training")]
+    pub loss: Loss,
+    /// Size of cones: K of entailment cones, the radius of umbral cones at curvature -1, the height of the
+    /// light source of penumbral cones [default: 0.1, 1, 4].
+    #[arg(long = "cone-size", required = false, default_value_ifs = by("loss", |loss: Loss| loss.usual().0))]
+    #[arg(allow_negative_numbers = true, help_heading = "Training")]
+    pub size: f64,
+    /// A negative pair with this energy costs nothing: in radians for entailment cones, a distance for shadow
+    /// cones [default: 0.01, 0.2, 0.2]. Cones need a small --lr: for a tree of 40 nodes 0.005 for entailment,
+    /// 0.05 for umbral and 0.01 for penumbral cones.
+    #[arg(long, required = false, default_value_ifs = by("loss", |loss: Loss| loss.usual().1))]
+    #[arg(allow_negative_numbers = true, help_heading = "Training")]
+    pub margin: f64,
+}
+
+impl Objective {
+    /// A loss with these settings, or the usual ones.
+    pub fn new(loss: Loss, size: Option<f64>, margin: Option<f64>) -> Self {
+        let usual = loss.usual();
+        Objective { loss, size: size.unwrap_or(usual.0), margin: margin.unwrap_or(usual.1) }
     }
 
     /// Checks the settings.
@@ -55,9 +69,14 @@ impl Objective {
     /// If a setting is wrong or the loss is not one of this space; the error names the option.
     pub fn check(&self, geometry: Geometry) -> Result<()> {
         self.fits(geometry).map_err(|message| AppError::usage(format!("--loss: {message}")))?;
-        match self.loss {
-            Loss::Ranking => Ok(()),
-            _ => options::positive(&[("cone-size", self.size), ("margin", self.margin)]),
+        let settings = [("cone-size", self.size), ("margin", self.margin)];
+        match (self.loss, settings.iter().find(|(_, value)| *value != 0.0)) {
+            (Loss::Ranking, None) => Ok(()),
+            (Loss::Ranking, Some((option, _))) => {
+                let message = format!("--{option}: only for --loss cones, umbral and penumbral");
+                Err(AppError::usage(message))
+            }
+            _ => options::positive(&settings),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Training of Poincaré embeddings: Nickel & Kiela 2017 (the ball), 2018 (the hyperboloid).
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use cotangent::optim::checkpoint;
@@ -11,6 +11,7 @@ use cotangent_apps_common::geometry::Geometry;
 use cotangent_apps_common::options;
 use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::progress::{Figure, Progress};
+use cotangent_apps_common::training::TrainingConfig;
 use cotangent_apps_common::{metrics, output};
 use serde::{Deserialize, Serialize};
 
@@ -27,15 +28,12 @@ use crate::train::parameters::Parameters;
 use crate::train::points::Shared;
 use crate::train::trainer::Trainer;
 
-/// How a run behaves. None of this changes the embedding, except the device.
+/// How a run behaves. None of this changes the embedding, except the device: another one may round
+/// differently, and change the last digits of the result.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
-    /// The directory for all output.
-    pub out: PathBuf,
-    /// Whether to continue from the checkpoint in `out`.
-    pub resume: bool,
-    /// Seconds between checkpoints, which are written between epochs. 0 writes one after every epoch.
-    pub checkpoint_every: u64,
+    /// Output, checkpoints and device. Checkpoints are written between epochs, every 0 seconds after each.
+    pub run: options::RunOptions,
     /// The source of the edges, for the record.
     pub source: String,
     /// How their file was read, for the record; `None` if there is none.
@@ -44,9 +42,6 @@ pub struct RunOptions {
     pub evaluate_nodes: Option<usize>,
     /// Epochs between evaluations; `None` evaluates at the end only.
     pub evaluate_every: Option<u64>,
-    /// The device to train on. Another device may round differently, and change the last digits of the
-    /// result.
-    pub device: Device,
 }
 
 /// `metrics.json`.
@@ -162,9 +157,9 @@ const WRITTEN: [&str; 7] = [
 fn run<T: Shared>(split: &Split<'_>, config: &Config, options: &RunOptions) -> Result<Metrics> {
     let graph = &*split.training;
     config.check_memory::<T>(graph.names.len(), graph.pairs.len())?;
-    options.device.computes::<T>()?;
-    let _held = output::hold(&options.out)?;
-    let path = options.out.join(CHECKPOINT);
+    options.run.device.computes::<T>()?;
+    let _held = output::hold(&options.run.out)?;
+    let path = options.run.out.join(CHECKPOINT);
     let points = config.start.points(graph, config.geometry, config.dim, config.seed);
     let mut parameters: Parameters<T> = Parameters::new(points, config);
     let mut state = State {
@@ -176,18 +171,18 @@ fn run<T: Shared>(split: &Split<'_>, config: &Config, options: &RunOptions) -> R
         course: Vec::new(),
     };
     let mut sgd = RiemannianSgd::new(config.lr)?;
-    if options.resume {
+    if options.run.resume {
         state = load(&path, &state, &mut parameters, &mut sgd)?;
     }
 
     let schedule = config.schedule();
     let sample = Sample { nodes: options.evaluate_nodes, seed: config.seed };
     let evaluator = Evaluator::new(split, sample);
-    let mut trainer = Trainer::new(graph, config, parameters, sgd, &options.device)?;
-    if !options.resume {
-        output::set_aside(&options.out, |name| WRITTEN.contains(&name))?;
+    let mut trainer = Trainer::new(graph, config, parameters, sgd, &options.run.device)?;
+    if !options.run.resume {
+        output::set_aside(&options.run.out, |name| WRITTEN.contains(&name))?;
     }
-    let mut checkpoints = Checkpoints::new(&options.out, "epoch", state.epochs_done, |path| {
+    let mut checkpoints = Checkpoints::new(&options.run.out, "epoch", state.epochs_done, |path| {
         checkpoint::save(path, trainer.parameters(), trainer.sgd(), &state)
     })?;
     let mut progress = Progress::new("epoch", state.epochs_done, config.epochs);
@@ -209,7 +204,7 @@ fn run<T: Shared>(split: &Split<'_>, config: &Config, options: &RunOptions) -> R
         state.seconds += seconds;
         trained += graph.pairs.len();
         since_start += seconds;
-        let due = checkpoints.due(Duration::from_secs(options.checkpoint_every));
+        let due = checkpoints.due(Duration::from_secs(options.run.checkpoint_every));
         let last = state.epochs_done == config.epochs;
         if due || last {
             checkpoints.write(state.epochs_done, |path| {
@@ -255,7 +250,7 @@ fn finish<T: Float>(
     geometry: Geometry,
     neighbours: &Neighbours,
 ) -> Result<Metrics> {
-    let (out, graph) = (&options.out, &*evaluator.split.training);
+    let (out, graph) = (&options.run.out, &*evaluator.split.training);
     evaluator.split.write(out)?;
     tsv::write(&out.join("embedding.tsv"), &graph.names, points)?;
     safetensors::write(&out.join("embedding.safetensors"), &graph.names, points, geometry)?;
@@ -276,7 +271,7 @@ fn finish<T: Float>(
         self_loops: graph.self_loops,
         duplicates: graph.duplicates,
         threads: rayon::current_num_threads(),
-        device: options.device.to_string(),
+        device: options.run.device.to_string(),
         loss: state.loss,
         course: state.course,
         train_seconds: state.seconds,
@@ -310,7 +305,7 @@ fn load<T: Float>(
     sgd: &mut RiemannianSgd<T>,
 ) -> Result<State> {
     let state: State = checkpoint::progress(path)?;
-    options::same_run(state.config.difference(&fresh.config), [state.graph, fresh.graph], "edges")
+    options::same_run(state.config.difference(&fresh.config).as_deref(), [state.graph, fresh.graph], "edges")
         .map_err(|found| AppError::content(path, format!("checkpoint of {found}")))?;
     if state.epochs_done > fresh.config.epochs {
         let message =

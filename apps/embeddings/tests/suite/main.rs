@@ -15,11 +15,3 @@ mod poincare;
 mod projections;
 mod subtree;
 mod view;
-
-mod poincare_command {
-    command_line!("poincare", &["train"]);
-}
-
-mod subtree_command {
-    command_line!("subtree", &["--embedding", "none", "--edges", "none"]);
-}

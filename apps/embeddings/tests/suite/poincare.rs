@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use cotangent_apps_embeddings::command::APP;
 use cotangent_apps_embeddings::graph::edges::MAMMALS;
 use cotangent_apps_embeddings::train::poincare::Metrics;
 
 use crate::common::{App, Dir, bytes};
-use crate::pictures::{long_name, text_fits};
+use crate::shared::scenarios::Training;
 
 const POINCARE: App = App(env!("CARGO_BIN_EXE_poincare"));
 
@@ -35,6 +36,33 @@ impl Dir {
 
 fn metrics(dir: &str) -> Metrics {
     crate::common::metrics(dir)
+}
+
+/// The root has the name. Euclidean, because no rate is too large in the ball.
+fn arguments(d: &Dir, name: Option<&str>) -> Vec<String> {
+    let text = std::fs::read_to_string(d.tree()).unwrap();
+    let tree = d.write("named.tsv", text.replace("n1\n", &format!("{}\n", name.unwrap_or("n1"))));
+    let data = ["train", "--edges", &tree, "--model", "euclidean", "--dim", "3"].map(str::to_owned);
+    data.into_iter().chain(SHORT.map(str::to_owned)).collect()
+}
+
+const DRAWN: [&str; 2] = ["63 nodes at their distances", "in a sector of its own; mean rank"];
+
+const TRAINING: Training = Training {
+    arguments,
+    long: &[],
+    same: &["embedding.tsv", "embedding.safetensors", "disk.svg", "view.html"],
+    pictures: &[("disk.svg", &DRAWN, &[DRAWN[0], DRAWN[1], "a name that is"])],
+};
+
+scenarios!("poincare", APP, TRAINING);
+
+/// If the reader closes the outputs of another command.
+#[test]
+fn closed_outputs_end_no_evaluation() {
+    let d = Dir::new();
+    let (tree, points) = (d.write("e.tsv", "a\tb\n"), d.write("p.tsv", "a\t0.1\nb\t0.2\n"));
+    POINCARE.succeeds_with_closed_outputs(&["evaluate", "--embedding", &points, "--edges", &tree]);
 }
 
 const SHORT: [&str; 8] = ["--epochs", "12", "--negatives", "10", "--burn-in", "2", "--lr", "0.2"];
@@ -441,41 +469,6 @@ fn a_loss_that_is_no_number_stops_training() {
     assert!(!bytes(&out, "checkpoint.bin").is_empty() && !Path::new(&out).join("metrics.json").exists());
 }
 
-/// While a run writes into a directory, every other run is refused with one line. After it is killed,
-/// the directory is free.
-#[test]
-fn a_second_run_in_one_directory_is_refused() {
-    let d = Dir::new();
-    let (out, tree) = (d.path("out"), d.tree());
-    let train = ["train", "--edges", &tree, "--out", &out];
-    let long = [&train[..], &["--epochs", "100000", "--checkpoint-every", "0"]].concat();
-    let mut first =
-        Command::new(POINCARE.0).args(long).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    while !Path::new(&out).join("checkpoint.bin").exists() {
-        std::thread::sleep(std::time::Duration::from_millis(1));
-        assert!(first.try_wait().unwrap().is_none());
-    }
-    for more in [&["--epochs", "1"][..], &["--resume"]] {
-        let error = fails(&[&train[..], more].concat());
-        assert!(error.ends_with("out: another run writes there; choose another --out"), "{error}");
-    }
-    first.kill().unwrap();
-    first.wait().unwrap();
-    succeeds(&[&train[..], &["--epochs", "1"]].concat());
-}
-
-/// If the reader closes the outputs, the run continues without printing, and writes its results.
-#[test]
-fn closed_outputs_end_nothing() {
-    let d = Dir::new();
-    let (tree, out) = (d.tree(), d.path("out"));
-    let args = ["train", "--edges", &tree, "--out", &out];
-    POINCARE.succeeds_with_closed_outputs(&[&args[..], &SHORT[..]].concat());
-    assert!(Path::new(&out).join("metrics.json").exists());
-    let embedding = format!("{out}/embedding.tsv");
-    POINCARE.succeeds_with_closed_outputs(&["evaluate", "--embedding", &embedding, "--edges", &tree]);
-}
-
 /// Unlike a closed output, a full disk is an error, because the requested output is missing.
 #[test]
 #[cfg(target_os = "linux")]
@@ -491,18 +484,6 @@ fn a_failure_to_print_is_an_error() {
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(error.starts_with("error: standard output: No space left"), "{error}");
     assert_eq!(output.status.code(), Some(2));
-}
-
-#[test]
-fn text_is_within_its_picture() {
-    let d = Dir::new();
-    let (out, name) = (d.path("out"), long_name());
-    let text = std::fs::read_to_string(d.tree()).unwrap().replace("n1\n", &format!("{name}\n"));
-    let tree = d.write("named.tsv", text);
-    let args = ["train", "--edges", &tree, "--dim", "3", "--out", &out];
-    succeeds(&[&args[..], &SHORT[..]].concat());
-    let parts = ["63 nodes at their distances", "in a sector of its own; mean rank", "a name that is"];
-    text_fits(&format!("{out}/disk.svg"), &parts);
 }
 
 /// With `--json` every line is an object. The event `result` has the content of `metrics.json`.

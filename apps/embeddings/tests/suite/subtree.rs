@@ -3,10 +3,11 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use cotangent_apps_embeddings::subtree::Metrics;
+use cotangent_apps_embeddings::subtree::{APP, Metrics};
 
 use crate::common::{App, Dir, bytes};
 use crate::pictures::{long_name, text_fits};
+use crate::shared::scenarios::Training;
 
 const SUBTREE: App = App(env!("CARGO_BIN_EXE_subtree"));
 
@@ -30,6 +31,24 @@ fn hierarchy(d: &Dir) -> [String; 2] {
     }
     [d.write("edges.tsv", edges), d.write("points.tsv", points)]
 }
+
+/// The root of a subtree names its picture, so it is short here.
+fn arguments(d: &Dir, _name: Option<&str>) -> Vec<String> {
+    let [edges, points] = hierarchy(d);
+    let data = ["--embedding", &points, "--edges", &edges, "--root", "left", "--epochs", "1"];
+    data.map(str::to_owned).to_vec()
+}
+
+const DRAWN: &[&str] = &["in two dimensions, log0: F1"];
+
+const TRAINING: Training = Training {
+    arguments,
+    long: &[],
+    same: &["left-hyperbolic.svg", "left-euclidean.svg", "left-log0.svg"],
+    pictures: &[("left-log0.svg", DRAWN, DRAWN)],
+};
+
+scenarios!("subtree", APP, TRAINING);
 
 /// The printed text, the metrics, and the output directory.
 fn run(d: &Dir, [edges, points]: [&str; 2], out: &str, more: &str) -> (String, Metrics, String) {
@@ -138,34 +157,7 @@ fn bad_input_gets_one_line() {
 }
 
 #[test]
-fn a_loss_that_is_no_number_stops_training() {
-    let d = Dir::new();
-    let ([edges, points], out) = (hierarchy(&d), d.path("out"));
-    let args = ["--embedding", &points, "--edges", &edges, "--root", "left", "--out", &out];
-    let line = SUBTREE.diverges(&[&args[..], &["--lr", "1e300"]].concat());
-    assert!(line.ends_with("a lower --lr may help"), "{line}");
-}
-
-#[test]
-fn a_second_run_in_one_directory_is_refused() {
-    let d = Dir::new();
-    let [edges, points] = hierarchy(&d);
-    let args = ["--embedding", &points, "--edges", &edges, "--root", "left"];
-    SUBTREE.is_refused_in_a_held_directory(&args, &d.path("out"));
-}
-
-/// If the reader closes the outputs, the run continues without printing.
-#[test]
-fn closed_outputs_end_nothing() {
-    let d = Dir::new();
-    let ([edges, points], out) = (hierarchy(&d), d.path("out"));
-    let args = ["--embedding", &points, "--edges", &edges, "--root", "left", "--epochs", "1", "--out", &out];
-    SUBTREE.succeeds_with_closed_outputs(&args);
-    assert!(Path::new(&out).join("metrics.json").exists());
-}
-
-#[test]
-fn text_is_within_its_picture() {
+fn a_long_root_is_within_its_picture() {
     let d = Dir::new();
     let (out, name) = (d.path("out"), long_name());
     let [edges, points] = hierarchy(&d).map(|path| {

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
+use crate::graph::wordnet;
 use clap::Args;
 use cotangent_apps_common::command_line::RUN;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::say;
-use cotangent_apps_embeddings::graph::wordnet;
 
 #[derive(Args)]
 pub(crate) struct Wordnet {

@@ -2,16 +2,16 @@
 
 use std::path::PathBuf;
 
+use crate::files::embeddings::Embeddings;
+use crate::files::picture;
+use crate::graph::Neighbours;
 use clap::Args;
 use cotangent_apps_common::command_line::RUN;
 use cotangent_apps_common::disk::Projection;
 use cotangent_apps_common::error::Result;
 use cotangent_apps_common::{print, say};
-use cotangent_apps_embeddings::files::embeddings::Embeddings;
-use cotangent_apps_embeddings::files::picture;
-use cotangent_apps_embeddings::graph::Neighbours;
 
-use crate::inputs::DrawingOptions;
+use crate::command::inputs::DrawingOptions;
 
 #[derive(Args)]
 pub(crate) struct Plot {

@@ -2,6 +2,13 @@
 
 use std::path::PathBuf;
 
+use crate::evaluate::distortion::{Distortion, distortion};
+use crate::evaluate::is_a::{self, Classification, IsAScore};
+use crate::evaluate::rank_correlation::{RankCorrelation, rank_correlation};
+use crate::evaluate::reconstruction::{self, Sample, Score};
+use crate::files::embeddings::Embeddings;
+use crate::graph::edges::{EdgeOptions, ReadGraph};
+use crate::graph::{Graph, Neighbours};
 use clap::Args;
 use cotangent_apps_common::command_line::RUN;
 use cotangent_apps_common::error::Result;
@@ -10,16 +17,9 @@ use cotangent_apps_common::options;
 use cotangent_apps_common::print;
 use cotangent_apps_common::say;
 use cotangent_apps_common::threads::ThreadsOption;
-use cotangent_apps_embeddings::evaluate::distortion::{Distortion, distortion};
-use cotangent_apps_embeddings::evaluate::is_a::{self, Classification, IsAScore};
-use cotangent_apps_embeddings::evaluate::rank_correlation::{RankCorrelation, rank_correlation};
-use cotangent_apps_embeddings::evaluate::reconstruction::{self, Sample, Score};
-use cotangent_apps_embeddings::files::embeddings::Embeddings;
-use cotangent_apps_embeddings::graph::edges::{EdgeOptions, ReadGraph};
-use cotangent_apps_embeddings::graph::{Graph, Neighbours};
 use serde::Serialize;
 
-use crate::inputs::{EmbeddingOptions, Printed, SampleOption, read_edges};
+use crate::command::inputs::{EmbeddingOptions, Printed, SampleOption, read_edges};
 
 #[derive(Args)]
 pub(crate) struct Evaluate {

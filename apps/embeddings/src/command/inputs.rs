@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::files::embeddings::Embeddings;
+use crate::files::safetensors;
+use crate::graph::edges::{self, EdgeOptions, ReadGraph};
 use clap::Args;
 use cotangent_apps_common::command_line::RUN;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::geometry::Models;
 use cotangent_apps_common::options;
 use cotangent_apps_common::say;
-use cotangent_apps_embeddings::files::embeddings::Embeddings;
-use cotangent_apps_embeddings::files::safetensors;
-use cotangent_apps_embeddings::graph::edges::{self, EdgeOptions, ReadGraph};
 use serde::Serialize;
 
 /// The name of the embedding that is built in.

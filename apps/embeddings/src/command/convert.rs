@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
+use crate::files::format::Format;
 use clap::Args;
 use cotangent_apps_common::command_line::RUN;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::say;
-use cotangent_apps_embeddings::files::format::Format;
 
-use crate::inputs::EmbeddingOptions;
+use crate::command::inputs::EmbeddingOptions;
 
 #[derive(Args)]
 pub(crate) struct Convert {

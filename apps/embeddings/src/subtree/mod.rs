@@ -1,9 +1,11 @@
 //! Logistic regression that separates the nodes below a root from all others, by their Poincaré embedding:
 //! Ganea, Bécigneul, Hofmann 2018, section 4, Table 2 and Figure 2.
 
+mod command;
+
 use std::path::{Path, PathBuf};
 
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
 use cotangent::manifolds::Product;
 use cotangent::optim::solvers::{Problem, Stopping, lbfgs};
 use cotangent::prelude::*;
@@ -21,7 +23,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::files::embeddings::Embeddings;
 use crate::graph::Graph;
+
 use crate::graph::edges::ReadGraph;
+pub use command::{APP, run};
 
 /// A kind of logistic regression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -108,24 +112,33 @@ pub fn published(root: &str, classifier: Classifier, dim: usize) -> Option<(f64,
 }
 
 /// Everything that determines the result, except the embedding and the hierarchy.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Config {
-    /// The names of the roots of the subtrees.
+    /// Root of a subtree. May be given several times [default: the four roots of Table 2].
+    #[arg(long = "root", help_heading = "Data")]
     pub roots: Vec<String>,
     /// How the classifiers are trained.
+    #[arg(long, value_enum, default_value_t = Solver::Adam, help_heading = "Training")]
     pub solver: Solver,
-    /// Passes over the training nodes. For L-BFGS, the largest number of iterations.
+    /// Passes over the training nodes; with --solver lbfgs, the largest number of iterations.
+    #[arg(long, default_value_t = 20, help_heading = "Training")]
     pub epochs: u64,
     /// Number of nodes in a batch of Adam.
+    #[arg(long, default_value_t = 64, help_heading = "Training")]
     pub batch: usize,
     /// Initial learning rate of Adam; it falls to 0 along half a cosine.
+    #[arg(long, default_value_t = 0.05, allow_negative_numbers = true, help_heading = "Training")]
     pub lr: f64,
-    /// Whether the subtree and the other nodes have the same total weight in the loss; otherwise each node
-    /// has the same weight.
+    /// Give the subtree and the other nodes the same total weight in the loss [default: each node has the
+    /// same weight].
+    #[arg(long, help_heading = "Training")]
     pub balanced: bool,
-    /// The first seed. A seed determines the split, the initial weights and the order.
+    /// First seed; a seed determines the split into training and test nodes, the initial weights and the
+    /// order. Same seed, same result, for any number of threads.
+    #[arg(long, default_value_t = 42, help_heading = "Training")]
     pub seed: u64,
-    /// The number of seeds, which are consecutive.
+    /// Number of runs, with consecutive seeds, in parallel; two or more give a 95 % confidence interval.
+    #[arg(long, default_value_t = 3, help_heading = "Training")]
     pub seeds: u64,
 }
 
@@ -358,7 +371,7 @@ impl Fit {
 /// If the configuration is wrong, the embedding is not in the Poincaré ball or lacks a node, a root is not
 /// in the hierarchy, a subtree or its complement has fewer than five nodes, training diverges, or the output
 /// cannot be written.
-pub fn run(
+pub fn separate(
     embedding: &Path,
     embeddings: &Embeddings,
     edges: &Path,

@@ -2,17 +2,17 @@
 
 use std::path::PathBuf;
 
+use crate::evaluate::reconstruction::Score;
+use crate::graph::edges::{EdgeOptions, ReadGraph};
+use crate::place::new_nodes::NewNodes;
+use crate::place::{self, Config, Files, Metrics};
 use clap::Args;
 use cotangent_apps_common::command_line::RUN;
 use cotangent_apps_common::error::Result;
 use cotangent_apps_common::say;
 use cotangent_apps_common::threads::ThreadsOption;
-use cotangent_apps_embeddings::evaluate::reconstruction::Score;
-use cotangent_apps_embeddings::graph::edges::{EdgeOptions, ReadGraph};
-use cotangent_apps_embeddings::place::new_nodes::NewNodes;
-use cotangent_apps_embeddings::place::{self, Config, Files, Metrics};
 
-use crate::inputs::{EmbeddingOptions, read_edges};
+use crate::command::inputs::{EmbeddingOptions, read_edges};
 
 #[derive(Args)]
 pub(crate) struct Place {

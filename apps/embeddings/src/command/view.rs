@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
+use crate::files::view;
 use clap::Args;
 use cotangent_apps_common::command_line::RUN;
 use cotangent_apps_common::error::Result;
 use cotangent_apps_common::say;
-use cotangent_apps_embeddings::files::view;
 
-use crate::inputs::DrawingOptions;
+use crate::command::inputs::DrawingOptions;
 
 #[derive(Args)]
 pub(crate) struct View {

@@ -2,16 +2,16 @@
 
 use std::path::PathBuf;
 
+use crate::graph::edges::{EdgeOptions, ReadGraph};
+use crate::graph::hyperbolicity::{self, Hyperbolicity};
 use clap::Args;
 use cotangent_apps_common::error::Result;
 use cotangent_apps_common::options;
 use cotangent_apps_common::print;
 use cotangent_apps_common::say;
 use cotangent_apps_common::threads::ThreadsOption;
-use cotangent_apps_embeddings::graph::edges::{EdgeOptions, ReadGraph};
-use cotangent_apps_embeddings::graph::hyperbolicity::{self, Hyperbolicity};
 
-use crate::inputs::{Printed, read_edges};
+use crate::command::inputs::{Printed, read_edges};
 
 #[derive(Args)]
 pub(crate) struct HyperbolicityArgs {

@@ -1,0 +1,171 @@
+//! `poincare train`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use cotangent_apps_common::command_line::RUN;
+use cotangent_apps_common::error::Result;
+use cotangent_apps_common::geometry::{Geometry, Model, Models};
+use cotangent_apps_common::options;
+use cotangent_apps_common::say;
+use cotangent_apps_common::seeds::{self, Summary};
+use cotangent_apps_common::training::TrainingOptions;
+
+use crate::command::inputs::{SampleOption, read_edges};
+use crate::evaluate::reconstruction::Score;
+use crate::graph::Graph;
+use crate::graph::edges::{self, EdgeOptions, ReadGraph};
+use crate::train::config::Config;
+use crate::train::poincare::{self, Metrics, RunOptions};
+
+#[derive(Args)]
+pub(crate) struct Train {
+    #[command(flatten)]
+    data: Data,
+    #[command(flatten)]
+    space: SpaceOptions,
+    #[command(flatten)]
+    config: Config,
+    #[command(flatten)]
+    sample: SampleOption,
+    /// Evaluate after every so many epochs too: for the curves course.svg and the list in metrics.json.
+    #[arg(long, help_heading = RUN)]
+    evaluate_every: Option<u64>,
+    #[command(flatten)]
+    training: TrainingOptions,
+}
+
+#[derive(Args)]
+struct Data {
+    /// Edge list, plain or gzip: two columns of names, an optional weight, an optional header; columns are
+    /// separated by tabs, commas, semicolons or spaces [default: the mammals of WordNet, which are built in].
+    ///
+    /// How the list is read is found out by all of its lines and printed first; --separator, --header,
+    /// --columns and --weight say it. With a header (source, target, weight) columns have any order, and
+    /// those that it does not name are left out. Lines at the beginning with "#" or "%" and a space are
+    /// comments. A file .graphml is read as GraphML. An undirected edge counts as two, one for each
+    /// direction.
+    ///
+    /// In a hierarchy the first name is the child. Subtrees are kept together best if the list has every
+    /// ancestor of a node, not only its parent: see --closure.
+    #[arg(long, help_heading = "Data")]
+    edges: Option<PathBuf>,
+    #[command(flatten)]
+    layout: EdgeOptions,
+    /// Use the transitive closure of the edges: with u -> v and v -> w also u -> w.
+    #[arg(long, help_heading = "Data")]
+    closure: bool,
+}
+
+#[derive(Args)]
+struct SpaceOptions {
+    /// Dimension of the embedding [default: 5, or what --model says].
+    #[arg(long, help_heading = "Model")]
+    dim: Option<usize>,
+    /// Space of the embedding: poincare, lorentz (the hyperboloid), half-space, sphere, euclidean
+    /// [default: poincare]. Or a product of these, each with its dimension: poincare:5,sphere:3.
+    #[arg(long, help_heading = "Model")]
+    model: Option<Models>,
+    /// Sectional curvature, of a product one for each factor [default: -1 for hyperbolic space, 1 for the
+    /// sphere, 0 for euclidean].
+    #[arg(long, allow_negative_numbers = true, value_delimiter = ',', help_heading = "Model")]
+    kappa: Option<Vec<f64>>,
+}
+
+impl Data {
+    /// The graph, its source, and how its file was read.
+    fn read(&self) -> Result<(Graph, String, Option<String>)> {
+        let Some(path) = &self.edges else {
+            return Ok((edges::mammals(), "built in: WordNet 3.0 mammals closure".to_owned(), None));
+        };
+        let name = path.display();
+        let source = if self.closure { format!("closure of {name}") } else { name.to_string() };
+        let ReadGraph { graph, read_as } = read_edges(path, self.closure, &self.layout)?;
+        Ok((graph, source, Some(read_as)))
+    }
+}
+
+impl Train {
+    /// The configuration of a run, without its seed.
+    fn config(&self) -> Result<Config> {
+        let SpaceOptions { dim, model, kappa } = &self.space;
+        let models = model.clone().unwrap_or_else(|| Model::Poincare.into());
+        let dim = models.dimension(*dim)?;
+        let config = Config { dim, geometry: Geometry::new(models, kappa.clone())?, ..self.config.clone() };
+        config.check()?;
+        Ok(config)
+    }
+}
+
+/// Trains, with one seed or several.
+pub(crate) fn train(args: &Train) -> Result<()> {
+    let Train { data, sample, evaluate_every, training, .. } = args;
+    let (device, config) = (training.device.choose()?, args.config()?);
+    let (evaluate_nodes, evaluate_every) = (sample.checked()?, *evaluate_every);
+    options::at_least_one(&[("evaluate-every", evaluate_every.unwrap_or(1))])?;
+    // Before the data are read: whether there is something to resume.
+    training.seeds.runs(config.seed, &training.out, training.resume, false)?;
+    let threads = training.threads.start()?;
+    let _held = training.seeds.hold(&training.out, false)?;
+    let (graph, source, read_as) = data.read()?;
+    say!("{} nodes, {} pairs ({source})", graph.names.len(), graph.pairs.len());
+    let published = data.edges.is_none() && config.validation + config.test == 0.0;
+    let results = training.each_seed(config.seed, &training.out, false, &device, |seed, run| {
+        let (run, source, read_as) = (run.clone(), source.clone(), read_as.clone());
+        let options = RunOptions { run, source, read_as, evaluate_nodes, evaluate_every };
+        let config = Config { seed, ..config.clone() };
+        let metrics = threads.run(|| poincare::train(&graph, &config, &options))?;
+        report(&metrics, published);
+        Ok(metrics)
+    })?;
+    seeds::report(&summaries(&results), &training.out, 4)?;
+    say!("written to {}", training.out.display());
+    Ok(())
+}
+
+/// The summaries of several runs: (seed, metrics) each. The best is chosen by the MAP of validation. If no
+/// edges are held out for it, that of reconstruction is used.
+fn summaries(runs: &[(u64, Metrics)]) -> Vec<Summary> {
+    let validated = runs.iter().all(|(_, metrics)| metrics.validation.is_some());
+    let best_by = if validated { "validation MAP" } else { "MAP" };
+    let chosen = |metrics: &Metrics| metrics.validation.map_or(metrics.map, |score| score.map);
+    let summary = |name, figure: &dyn Fn(&Metrics) -> f64| {
+        let runs: Vec<(u64, f64, f64)> =
+            runs.iter().map(|(seed, metrics)| (*seed, figure(metrics), chosen(metrics))).collect();
+        Summary::new(name, best_by, &runs)
+    };
+    let mut summaries = vec![summary("mean rank", &|m| m.mean_rank), summary("MAP", &|m| m.map)];
+    if runs.iter().all(|(_, metrics)| metrics.test.is_some()) {
+        summaries.push(summary("test mean rank", &|m| m.test.map_or(f64::NAN, |score| score.mean_rank)));
+        summaries.push(summary("test MAP", &|m| m.test.map_or(f64::NAN, |score| score.map)));
+    }
+    summaries
+}
+
+fn report(metrics: &Metrics, mammals: bool) {
+    let Metrics { config, train_seconds, pairs_per_second, evaluation_seconds, .. } = metrics;
+    say!(
+        "trained {} epochs in {train_seconds:.1} s ({pairs_per_second:.0} pairs/s, {} threads), \
+         evaluated in {evaluation_seconds:.1} s",
+        config.epochs,
+        metrics.threads
+    );
+    if let Some(sampled) = metrics.sampled() {
+        say!("mean rank and MAP {sampled}");
+    }
+    say!("{:>10} {:>8}", "mean rank", "MAP");
+    let kappas =
+        if config.learn_kappa { format!(", kappa {}", metrics.geometry.kappas()) } else { String::new() };
+    let this = format!("this run: {}{kappas}, d = {}, {} epochs", config.geometry, config.dim, config.epochs);
+    say!("{:>10.4} {:>8.4}  {this}", metrics.mean_rank, metrics.map);
+    for (name, score) in [("validation", metrics.validation), ("test", metrics.test)] {
+        if let Some(Score { mean_rank, map, pairs, .. }) = score {
+            say!("{mean_rank:>10.4} {map:>8.4}  {name}: {pairs} held-out pairs");
+        }
+    }
+    if mammals {
+        for published in poincare::published_mammals(config.dim) {
+            say!("{:>10.4} {:>8.4}  {}", published.mean_rank, published.map, published.what);
+        }
+    }
+}
