@@ -19,7 +19,7 @@ const WORDS: u32 = 100;
 const LEN: usize = 20;
 
 #[derive(Module)]
-struct Model<M: Manifold, T: Float> {
+struct Model<M: Steps, T: Float> {
     words: Embedding<M, T>,
     encoders: [Gru<M, T>; 2],
     join: Concat<M, T>,
@@ -28,7 +28,7 @@ struct Model<M: Manifold, T: Float> {
 
 impl<M, T> Model<M, T>
 where
-    M: Manifold + for<'t> GyrovectorSpace<'t, T, Learned = M>,
+    M: Steps + for<'t> GyrovectorSpace<'t, T, Learned = M>,
     T: Float,
 {
     /// The mean loss of some pairs of sentences, `[LEN, batch]` each.
@@ -59,7 +59,7 @@ struct Bench {
 impl Bench {
     fn run<M, T: Float>(&self, kind: &str, manifold: M, dim: usize, batch: usize)
     where
-        M: Manifold + for<'t> GyrovectorSpace<'t, T, Learned = M>,
+        M: Steps + for<'t> GyrovectorSpace<'t, T, Learned = M>,
     {
         let name = format!("{kind}/{dim}/{batch}/{}", T::NAME);
         if self.only.as_deref().is_some_and(|only| !name.starts_with(only)) {

@@ -35,7 +35,7 @@ struct Bench {
 }
 
 impl Bench {
-    fn run<M: Manifold, A: Algorithm, T: Float>(
+    fn run<M: Steps, A: Algorithm, T: Float>(
         &self,
         op: &str,
         manifold: M,

@@ -31,7 +31,7 @@ fn wave(shape: &[usize], k: f64, scale: f64) -> Tensor<f64> {
 struct Start<'a>(std::slice::Iter<'a, f64>);
 
 impl VisitorMut<f64> for Start<'_> {
-    fn param<M: Manifold>(&mut self, path: &str, param: &mut Param<M, f64>) {
+    fn param<M: Steps>(&mut self, path: &str, param: &mut Param<M, f64>) {
         if !path.starts_with("attention.attention") {
             param.value_mut().data_mut().iter_mut().for_each(|x| *x = *self.0.next().expect("a start"));
         }
@@ -42,7 +42,7 @@ impl VisitorMut<f64> for Start<'_> {
 struct Gradient<'a, 't>(&'a Gradients<'t, f64>, Vec<f64>);
 
 impl Visitor<f64> for Gradient<'_, '_> {
-    fn param<M: Manifold>(&mut self, _: &str, param: &Param<M, f64>) {
+    fn param<M: Steps>(&mut self, _: &str, param: &Param<M, f64>) {
         if self.0.view(param).is_some() {
             self.1.extend(self.0.wrt(param).data());
         }

@@ -42,7 +42,7 @@ pub mod prelude {
         Barycentre, Busemann, ConstantCurvature, EntailmentCones, Euclidean, FrechetMean, Grassmann,
         Gyroplanes, HalfSpace, HoroPca, Hyperbolic, Isometric, Klein, Lorentz, Manifold, Module, OriginFrame,
         Param, PoincareBall, Point, Product, ProductSpace, ProjectedSphere, Retraction, Sets, SpaceForm, Spd,
-        Sphere, Spread, Stereographic, Stiefel, Tangent, WrappedNormal,
+        Sphere, Spread, Steps, Stereographic, Stiefel, Tangent, WrappedNormal,
     };
     pub use cotangent_optim::train::{Batches, ByLength, Goal, Shuffled, Trainer};
     pub use cotangent_optim::{DataParallel, HoroPcaFit, RiemannianAdam, RiemannianSgd, Schedule};

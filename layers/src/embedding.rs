@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Tape, Tensor, Var};
-use cotangent_manifolds::{FactorVisitor, Manifold, Module, Param, Point};
+use cotangent_manifolds::{FactorVisitor, Module, Param, Point, Steps};
 use rand::RngExt;
 
 /// A table of points, one per object, looked up by the object's number: `[n, ambient(dim)]`.
@@ -14,7 +14,7 @@ pub struct Embedding<M, T: Float = f32> {
     pub points: Param<M, T>,
 }
 
-impl<M: Manifold, T: Float> Embedding<M, T> {
+impl<M: Steps, T: Float> Embedding<M, T> {
     /// Points whose coordinates about the origin are uniform in `[-range, range]` (Nickel & Kiela 2017,
     /// section 4, with range 0.001).
     pub fn uniform(name: &str, manifold: M, n: usize, dim: usize, range: f64, rng: &mut Rng) -> Self {
@@ -45,7 +45,7 @@ struct NearOrigin<'a, T> {
 }
 
 impl<T: Float> FactorVisitor for NearOrigin<'_, T> {
-    fn factor<M: Manifold>(&mut self, manifold: &M, coordinates: Range<usize>) {
+    fn factor<M: Steps>(&mut self, manifold: &M, coordinates: Range<usize>) {
         let dim = manifold.dimension(coordinates.len());
         let mut point = manifold.origin::<T>(dim);
         let first = coordinates.len() - dim;

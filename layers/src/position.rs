@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Tensor, Var};
-use cotangent_manifolds::{Manifold, Module, Param, Point};
+use cotangent_manifolds::{Module, Param, Point, Steps};
 
 use crate::embedding::Embedding;
 use crate::space::gyrovector_space::GyrovectorSpace;
@@ -30,7 +30,7 @@ pub struct PositionEmbedding<M, T: Float = f32> {
     pub points: Param<M, T>,
 }
 
-impl<M: Manifold, T: Float> PositionEmbedding<M, T> {
+impl<M: Steps, T: Float> PositionEmbedding<M, T> {
     /// For `longest` places, with coordinates about the origin uniform in `[-range, range]`: 1e-4 in
     /// López & Strube 2020, appendix F.
     pub fn new(manifold: M, longest: usize, dim: usize, range: f64, rng: &mut Rng) -> Self {

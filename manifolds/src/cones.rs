@@ -64,7 +64,7 @@ impl EntailmentCones for Lorentz {
 
 /// The row formulas of the cones. Parameter 0 is κ, parameter 1 is K.
 pub mod formulas {
-    use std::f64::consts::{FRAC_PI_2, PI};
+    use std::f64::consts::FRAC_PI_2;
 
     use cotangent_engine::registry::{
         Formula, Range,
@@ -73,18 +73,8 @@ pub mod formulas {
     use cotangent_engine::scalar::chosen;
     use cotangent_engine::{Scalar, row_formula};
 
+    use crate::angle::from_components;
     use crate::hyperbolic::lorentz::formulas::outward;
-
-    /// The angle in [0, π] of a vector with these components, the first of which is not negative; 0 for
-    /// the zero vector.
-    #[inline(always)]
-    pub(crate) fn angle<S: Scalar>(across: S, along: S) -> S {
-        let length = (across.square() + along.square()).sqrt();
-        // Where the length is 0 or NaN, the result is the length itself.
-        let tangent = S::select(S::zero().lt(length), across / (length + along.abs()), length);
-        let acute = S::constant(2.0) * tangent.atan();
-        S::select(along.lt(S::zero()), S::constant(PI) - acute, acute)
-    }
 
     /// The arc sine; a right angle for arguments beyond 1.
     #[inline(always)]
@@ -114,7 +104,7 @@ pub mod formulas {
         m = Margin(0), xx = Dot(0, 0), xd = Accurate(0, 1), dd = Dot(1, 1), wedge = Wedge(0, 1, 1),
         kappa = Param(0) => {
             // Rounding may leave the area of parallel vectors negative.
-            angle(m * wedge.max(S::zero()).sqrt(), m * xd + kappa * dd * xx)
+            from_components(m * wedge.max(S::zero()).sqrt(), m * xd + kappa * dd * xx)
         }
     }
 
@@ -132,7 +122,7 @@ pub mod formulas {
             // Rounding may leave the area of parallel vectors negative.
             let across = wedge.max(S::zero()) / square;
             let outward = outward(square, yy, xy / x, xd / x, across, kappa);
-            chosen(xx, xx, S::select(elsewhere, angle(across.sqrt(), outward), S::zero()))
+            chosen(xx, xx, S::select(elsewhere, from_components(across.sqrt(), outward), S::zero()))
         }
     }
 

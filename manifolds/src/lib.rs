@@ -56,7 +56,6 @@ pub mod laws;
 mod manifold;
 mod matrix;
 pub mod module;
-pub mod momentum;
 mod param;
 mod point;
 mod product;
@@ -67,6 +66,7 @@ mod sets;
 pub mod shadow_cones;
 mod space_form;
 mod sphere;
+pub mod steps;
 mod wrapped_normal;
 
 pub use barycentre::Barycentre;
@@ -84,7 +84,7 @@ pub use hyperbolic::stereographic::{
     AnySign, Curved, KappaStereographic, MatVec, MaybeNegative, MaybePositive, Negative, PoincareBall,
     Positive, ProjectedSphere, Sign, Stereographic,
 };
-pub use manifold::{ConstantCurvature, CurvatureError, FactorVisitor, Manifold, OffManifold, OffTangent};
+pub use manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold, OffTangent};
 pub use matrix::dense::symmetric_eigen;
 pub use matrix::grassmann::Grassmann;
 pub use matrix::orthonormal::Retraction;
@@ -99,6 +99,7 @@ pub use pseudo_polar::direction;
 pub use sets::Sets;
 pub use space_form::SpaceForm;
 pub use sphere::Sphere;
+pub use steps::{FactorVisitor, Steps};
 pub use wrapped_normal::{OriginFrame, Spread, WrappedNormal, standard_normal};
 
 /// For this project's own tests: what they need beyond the public interface. It changes without notice.

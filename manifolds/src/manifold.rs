@@ -1,14 +1,11 @@
 //! The trait of all manifolds.
 
-use std::ops::Range;
-
 use cotangent_engine::rng::Rng;
-use cotangent_engine::{Float, Row, Rows, Var, row_formula};
+use cotangent_engine::{Float, Row, Rows, row_formula};
 use rand::RngExt;
 use rand_distr::StandardNormal;
 
 use crate::angle;
-use crate::momentum::{self, Motion, Moving, OnTape, Rule};
 
 /// A row that is not a point of the manifold, and by how much.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
@@ -131,7 +128,8 @@ impl CurvatureError {
 /// variables panic if the shapes do not broadcast.
 ///
 /// Most types stand for a family with a member of every dimension. A manifold of matrices knows its size: see
-/// [`fixed_dimension`](Self::fixed_dimension).
+/// [`fixed_dimension`](Self::fixed_dimension). How optimisers move its points is in the subtrait
+/// [`Steps`](crate::Steps), all of whose methods have defaults.
 pub trait Manifold: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
     /// The name used in files and messages.
     const NAME: &'static str;
@@ -179,7 +177,7 @@ pub trait Manifold: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
     /// `⟨u, v⟩_x/(‖u‖_x ‖v‖_x)`: Ganea, Bécigneul, Hofmann 2018, eq. 3. The zero vector is at a
     /// right angle to every other.
     fn angle<R: Rows>(&self, x: &R, u: &R, v: &R) -> R::Scalar {
-        angle::between(self, x, u, v)
+        angle::between(x, [u, v], |w| self.norm(x, w))
     }
 
     /// Exponential map: the point that a geodesic from `x` with velocity `v` reaches at time 1.
@@ -207,88 +205,10 @@ pub trait Manifold: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
         self.exp(x, v)
     }
 
-    /// The point `x` itself, unless it is so far out that its coordinates cannot hold the radial part of
-    /// a gradient: then the farthest point on its radius where they can. The default is `x`.
-    /// [`Lorentz`](crate::Lorentz) has such a bound, `x₀√−κ = 1/(4ε)`, as a factor of a product
-    /// too. Steps of SGD and Adam end with this; [`exp`](Self::exp), and the deterministic solvers, do
-    /// not.
-    fn bounded<R: Rows>(&self, x: &R) -> R {
-        x.clone()
-    }
-
     /// The point at time `t` on the geodesic from `x` (t = 0) to `y` (t = 1).
     fn geodesic<R: Rows>(&self, x: &R, y: &R, t: &R::Scalar) -> R {
         let velocity = self.log(x, y);
         self.exp(x, &R::vector(Scale, [&velocity], [t]))
-    }
-
-    /// [`descend`](Self::descend) in place on the calling thread, with the same result up to rounding.
-    /// Points and gradients are `[rows, width]`.
-    ///
-    /// # Errors
-    /// The first row whose result would not be finite. It is unchanged; other rows may have moved.
-    fn descend_rows<T: Float>(
-        &self,
-        points: &mut [T],
-        gradients: &[T],
-        width: usize,
-        rate: f64,
-    ) -> Result<(), usize> {
-        momentum::descended(self, points, gradients, width, rate)
-    }
-
-    /// One step of Riemannian gradient descent: `exp(x, −rate · egrad_to_rgrad(x, g))`,
-    /// [`bounded`](Self::bounded).
-    fn descend<R: Rows>(&self, x: &R, g: &R, rate: &R::Scalar) -> R {
-        let gradient = self.egrad_to_rgrad(x, g);
-        self.bounded(&self.exp(x, &R::vector(Descent, [&gradient], [rate])))
-    }
-
-    /// [`descend`](Self::descend) on a tape, for steps on a device: points and gradients are
-    /// `[rows, width]`. A manifold whose [`descend_rows`](Self::descend_rows) has a shorter form that
-    /// rounds differently uses that form here too.
-    fn descend_on_tape<'t, T: Float>(&self, x: Var<'t, T>, g: Var<'t, T>, rate: f64) -> Var<'t, T> {
-        self.descend(&x, &g, &x.constant(rate))
-    }
-
-    /// Number of second moments that adaptive optimisers keep for a row of this width. It is one, of the
-    /// Riemannian norm, so that steps commute with isometries; in Euclidean space it is one for each
-    /// coordinate. Bécigneul & Ganea 2019.
-    fn moments(&self, width: usize) -> usize {
-        let _ = width;
-        1
-    }
-
-    /// A step of rows with momentum, on the calling thread. The default is
-    /// [`composed`](momentum::composed); a manifold may have a shorter form of the same.
-    ///
-    /// # Errors
-    /// The first row whose point, momentum or moment would not be finite. It is unchanged; rows before
-    /// it may have changed.
-    fn step<U: Rule<K>, T: Float, const K: usize>(
-        &self,
-        rule: &U,
-        motion: Motion,
-        rows: Moving<'_, T, K>,
-    ) -> Result<(), usize> {
-        momentum::composed(self, rule, motion, rows)
-    }
-
-    /// [`step`](Self::step) on a tape, for steps on a device. The caller must look for rows that are not
-    /// finite. The default is [`on_tape`](momentum::on_tape).
-    fn step_on_tape<'t, U: Rule<K> + 'static, T: Float, const K: usize>(
-        &self,
-        rule: U,
-        motion: Motion,
-        rows: OnTape<'t, T, K>,
-    ) -> OnTape<'t, T, K> {
-        momentum::on_tape(self, rule, motion, rows)
-    }
-
-    /// Calls `visitor` with the manifold itself and the `coordinates` of a row; for a product, with each
-    /// factor and its part of them. Optimisers take their steps factor by factor.
-    fn factors<V: FactorVisitor>(&self, coordinates: Range<usize>, visitor: &mut V) {
-        visitor.factor(self, coordinates);
     }
 
     /// Whether a row is a point of the manifold.
@@ -331,12 +251,6 @@ pub trait Manifold: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
     }
 }
 
-/// Receives the factors of a product.
-pub trait FactorVisitor {
-    /// A factor, and the coordinates of a row that are its own.
-    fn factor<M: Manifold>(&mut self, manifold: &M, coordinates: Range<usize>);
-}
-
 /// A manifold of constant curvature: a space form, or a part of one.
 pub trait ConstantCurvature: Manifold {
     /// Sectional curvature.
@@ -347,10 +261,4 @@ row_formula! {
     /// `t v`, t = parameter 0.
     pub(crate) Scale = "scale": vector [Input(0)];
     t = Param(0) => [t]
-}
-
-row_formula! {
-    /// `−t v`, t = parameter 0.
-    Descent = "descent": vector [Input(0)];
-    t = Param(0) => [-t]
 }

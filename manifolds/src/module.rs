@@ -12,6 +12,7 @@ use cotangent_engine::{ParamId, Tensor};
 
 use crate::manifold::Manifold;
 use crate::param::Param;
+use crate::steps::Steps;
 
 /// The state of a walk over parameters: names from the outside in, joined by dots, as in
 /// `encoder.0.weight`; and the parameters already shown, because each is shown once.
@@ -85,13 +86,13 @@ impl Path {
 /// Receives every parameter of a module.
 pub trait Visitor<T: Float> {
     /// A parameter and its path; the path of a parameter that is a module by itself is empty.
-    fn param<M: Manifold>(&mut self, path: &str, param: &Param<M, T>);
+    fn param<M: Steps>(&mut self, path: &str, param: &Param<M, T>);
 }
 
 /// As [`Visitor`], and may change the parameters.
 pub trait VisitorMut<T: Float> {
     /// A parameter and its path; the path of a parameter that is a module by itself is empty.
-    fn param<M: Manifold>(&mut self, path: &str, param: &mut Param<M, T>);
+    fn param<M: Steps>(&mut self, path: &str, param: &mut Param<M, T>);
 }
 
 /// Something with parameters: a layer, a model, a single [`Param`]; also vectors, arrays, boxes, options
@@ -154,7 +155,7 @@ pub trait Module<T: Float> {
     fn state(&self) -> Vec<(String, Tensor<T>)> {
         struct Values<T: Float>(Vec<(String, Tensor<T>)>);
         impl<T: Float> Visitor<T> for Values<T> {
-            fn param<M: Manifold>(&mut self, path: &str, param: &Param<M, T>) {
+            fn param<M: Steps>(&mut self, path: &str, param: &Param<M, T>) {
                 self.0.push((param.called(path).to_owned(), param.value().clone()));
             }
         }
@@ -201,7 +202,7 @@ pub trait Module<T: Float> {
         }
         struct Take<'a, T: Float>(&'a mut HashMap<String, Tensor<T>>);
         impl<T: Float> VisitorMut<T> for Take<'_, T> {
-            fn param<M: Manifold>(&mut self, path: &str, param: &mut Param<M, T>) {
+            fn param<M: Steps>(&mut self, path: &str, param: &mut Param<M, T>) {
                 if let Some(value) = self.0.remove(param.called(path)) {
                     *param.value_mut() = value;
                 }
@@ -242,7 +243,7 @@ pub struct Summary {
 }
 
 impl<T: Float> Visitor<T> for Summary {
-    fn param<M: Manifold>(&mut self, path: &str, param: &Param<M, T>) {
+    fn param<M: Steps>(&mut self, path: &str, param: &Param<M, T>) {
         let (name, shape) = (param.called(path).to_owned(), param.value().shape().to_string());
         self.parameters.push([name, shape, format!("{:?}", param.manifold())]);
         self.coordinates += param.value().len();
@@ -299,7 +300,7 @@ struct Check<'a, T: Float> {
 }
 
 impl<T: Float> Visitor<T> for Check<'_, T> {
-    fn param<M: Manifold>(&mut self, path: &str, param: &Param<M, T>) {
+    fn param<M: Steps>(&mut self, path: &str, param: &Param<M, T>) {
         if self.outcome.is_err() {
             return;
         }
@@ -318,7 +319,7 @@ impl<T: Float> Visitor<T> for Check<'_, T> {
     }
 }
 
-impl<M: Manifold, T: Float> Module<T> for Param<M, T> {
+impl<M: Steps, T: Float> Module<T> for Param<M, T> {
     fn visit<V: Visitor<T>>(&self, path: &mut Path, visitor: &mut V) {
         if path.shown.insert(self.id()) {
             visitor.param(path.as_str(), self);

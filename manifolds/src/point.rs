@@ -2,8 +2,7 @@
 
 use cotangent_engine::{Float, GradientView, Gradients, Leaf, Row, Rows, Shape, Tensor, Var};
 
-use crate::hyperbolic::isometry::Isometric;
-use crate::manifold::{ConstantCurvature, Manifold, OffManifold, OffTangent};
+use crate::manifold::{Manifold, OffManifold, OffTangent};
 
 /// Points of a manifold, one per row: of a single row, a tensor or a tape variable.
 ///
@@ -76,23 +75,14 @@ impl<M: Manifold, R: Rows> Tangent<M, R> {
         Tangent { manifold, coordinates }
     }
 
+    /// The manifold.
+    pub fn manifold(&self) -> &M {
+        &self.manifold
+    }
+
     /// The coordinates.
     pub fn coordinates(&self) -> &R {
         &self.coordinates
-    }
-
-    /// The same tangent vectors, at `point`, in another model of the same space: by the differential of
-    /// [`Point::to`].
-    ///
-    /// # Panics
-    /// As for [`Point::to`], and if the vectors and the point are of different manifolds.
-    #[track_caller]
-    pub fn to<N: ConstantCurvature>(&self, point: &Point<M, R>) -> Tangent<N, R>
-    where
-        M: Isometric<N>,
-    {
-        let m = point.same(&self.manifold);
-        Tangent::new(m.counterpart(), m.push(&point.coordinates, &self.coordinates))
     }
 }
 
@@ -117,35 +107,9 @@ impl<M: Copy, R> Point<M, R> {
 impl<M: Manifold, R: Rows> Point<M, R> {
     /// Panics if two points are on manifolds of one type but different curvature.
     #[track_caller]
-    fn same(&self, other: &M) -> &M {
+    pub(crate) fn same(&self, other: &M) -> &M {
         assert!(self.manifold == *other, "points of {:?} and {other:?} do not mix", self.manifold);
         &self.manifold
-    }
-
-    /// The same points in another model of the same space and curvature. Distances stay.
-    ///
-    /// ```
-    /// use cotangent_engine::Row;
-    /// use cotangent_manifolds::{HalfSpace, Lorentz, Point, PoincareBall};
-    /// let ball = PoincareBall::new(-1.0);
-    /// let x = Point::new(ball, Row::from([0.6, 0.0]));
-    /// let lorentz = x.to::<Lorentz>();
-    /// let want = [2.125_f64, 1.875, 0.0]; // (1 + 0.36, 2 · 0.6, 0)/(1 − 0.36)
-    /// assert!(lorentz.coordinates().iter().zip(want).all(|(x, w)| (x - w).abs() < 1e-15));
-    /// let y = Point::new(ball, Row::from([0.0, 0.5]));
-    /// let d = x.to::<HalfSpace>().dist(&y.to::<HalfSpace>());
-    /// assert!((d - x.dist(&y)).abs() < 1e-14);
-    /// ```
-    ///
-    /// # Panics
-    /// If the other model does not exist at this curvature: see [`Isometric::counterpart`].
-    #[track_caller]
-    pub fn to<N: ConstantCurvature>(&self) -> Point<N, R>
-    where
-        M: Isometric<N>,
-    {
-        let counterpart = self.manifold.counterpart();
-        Point::new(counterpart, self.manifold.convert(&self.coordinates))
     }
 
     /// Geodesic distance, row by row.

@@ -10,7 +10,8 @@ use cotangent_engine::{
     formulas::{Add, Hypot},
 };
 
-use crate::manifold::{FactorVisitor, Manifold, OffManifold, OffTangent};
+use crate::manifold::{Manifold, OffManifold, OffTangent};
+use crate::steps::{FactorVisitor, Steps};
 
 /// The Riemannian product of two manifolds, `dist² = dist_A² + dist_B²`.
 ///
@@ -121,11 +122,6 @@ impl<A: Manifold, B: Manifold> Manifold for Product<A, B> {
             right.unwrap_or_else(|| panic!("product: no right factor in dimension {dim} of {self:?}"));
         Row::concat(&self.left.origin(self.left_dimension), &self.right.origin(right))
     }
-    fn factors<V: FactorVisitor>(&self, coordinates: Range<usize>, visitor: &mut V) {
-        let middle = coordinates.start + self.split();
-        self.left.factors(coordinates.start..middle, visitor);
-        self.right.factors(middle..coordinates.end, visitor);
-    }
     fn dist<R: Rows>(&self, x: &R, y: &R) -> R::Scalar {
         R::map(Hypot, factorwise!(self.scalars, dist(x, y)).each_ref())
     }
@@ -159,12 +155,6 @@ impl<A: Manifold, B: Manifold> Manifold for Product<A, B> {
     fn geodesic<R: Rows>(&self, x: &R, y: &R, t: &R::Scalar) -> R {
         self.rows([x, y], |m, [x, y]| m.geodesic(&x, &y, t), |m, [x, y]| m.geodesic(&x, &y, t))
     }
-    fn descend<R: Rows>(&self, x: &R, g: &R, rate: &R::Scalar) -> R {
-        self.rows([x, g], |m, [x, g]| m.descend(&x, &g, rate), |m, [x, g]| m.descend(&x, &g, rate))
-    }
-    fn bounded<R: Rows>(&self, x: &R) -> R {
-        factorwise!(self.rows, bounded(x))
-    }
     /// The error is that of the first factor whose part is off, and has that factor's name.
     fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
         OffManifold::unless_finite(Self::NAME, x, self.split() + 1)?;
@@ -180,5 +170,19 @@ impl<A: Manifold, B: Manifold> Manifold for Product<A, B> {
     fn random_tangent<T: Float>(&self, x: &Row<T>, rng: &mut Rng) -> Row<T> {
         let (left, right) = self.parts(x);
         Row::concat(&self.left.random_tangent(&left, rng), &self.right.random_tangent(&right, rng))
+    }
+}
+
+impl<A: Steps, B: Steps> Steps for Product<A, B> {
+    fn factors<V: FactorVisitor>(&self, coordinates: Range<usize>, visitor: &mut V) {
+        let middle = coordinates.start + self.split();
+        self.left.factors(coordinates.start..middle, visitor);
+        self.right.factors(middle..coordinates.end, visitor);
+    }
+    fn descend<R: Rows>(&self, x: &R, g: &R, rate: &R::Scalar) -> R {
+        self.rows([x, g], |m, [x, g]| m.descend(&x, &g, rate), |m, [x, g]| m.descend(&x, &g, rate))
+    }
+    fn bounded<R: Rows>(&self, x: &R) -> R {
+        factorwise!(self.rows, bounded(x))
     }
 }

@@ -9,8 +9,9 @@ use cotangent_engine::{
     formulas::{Add, Hypot},
 };
 
-use crate::manifold::{FactorVisitor, Manifold, OffManifold, OffTangent};
+use crate::manifold::{Manifold, OffManifold, OffTangent};
 use crate::space_form::SpaceForm;
+use crate::steps::{FactorVisitor, Steps};
 
 /// A space form, or the Riemannian product of several: the counterpart of [`Product`](crate::Product) for
 /// programs whose user names the factors.
@@ -138,11 +139,6 @@ impl Manifold for ProductSpace {
         let first = self.first().iter().map(|(space, dimension)| space.origin(*dimension));
         first.chain([self.last.origin(last)]).reduce(|x, y| Row::concat(&x, &y)).expect("there is a factor")
     }
-    fn factors<V: FactorVisitor>(&self, coordinates: Range<usize>, visitor: &mut V) {
-        for (space, part) in self.factors_of_width(coordinates.len()) {
-            space.factors(coordinates.start + part.start..coordinates.start + part.end, visitor);
-        }
-    }
     fn dist<R: Rows>(&self, x: &R, y: &R) -> R::Scalar {
         self.number([x, y], |m, [x, y]| m.dist(x, y), |numbers| R::map(Hypot, numbers))
     }
@@ -179,12 +175,6 @@ impl Manifold for ProductSpace {
     fn geodesic<R: Rows>(&self, x: &R, y: &R, t: &R::Scalar) -> R {
         self.row([x, y], |m, [x, y]| m.geodesic(x, y, t))
     }
-    fn descend<R: Rows>(&self, x: &R, g: &R, rate: &R::Scalar) -> R {
-        self.row([x, g], |m, [x, g]| m.descend(x, g, rate))
-    }
-    fn bounded<R: Rows>(&self, x: &R) -> R {
-        self.row([x], |m, [x]| m.bounded(x))
-    }
     /// The error is that of the first factor whose part is off, and has that factor's name.
     fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
         if self.count > 0 {
@@ -203,5 +193,19 @@ impl Manifold for ProductSpace {
             .factors_of_width(x.len())
             .map(|(space, coordinates)| space.random_tangent(&x.columns(coordinates), rng));
         parts.reduce(|left, right| Row::concat(&left, &right)).expect("there is a factor")
+    }
+}
+
+impl Steps for ProductSpace {
+    fn factors<V: FactorVisitor>(&self, coordinates: Range<usize>, visitor: &mut V) {
+        for (space, part) in self.factors_of_width(coordinates.len()) {
+            space.factors(coordinates.start + part.start..coordinates.start + part.end, visitor);
+        }
+    }
+    fn descend<R: Rows>(&self, x: &R, g: &R, rate: &R::Scalar) -> R {
+        self.row([x, g], |m, [x, g]| m.descend(x, g, rate))
+    }
+    fn bounded<R: Rows>(&self, x: &R) -> R {
+        self.row([x], |m, [x]| m.bounded(x))
     }
 }

@@ -9,8 +9,9 @@ use crate::euclidean::Euclidean;
 use crate::hyperbolic::half_space::HalfSpace;
 use crate::hyperbolic::lorentz::Lorentz;
 use crate::hyperbolic::stereographic::{PoincareBall, ProjectedSphere};
-use crate::manifold::{ConstantCurvature, FactorVisitor, Manifold, OffManifold, OffTangent};
+use crate::manifold::{ConstantCurvature, Manifold, OffManifold, OffTangent};
 use crate::sphere::Sphere;
+use crate::steps::{FactorVisitor, Steps};
 
 /// A model of a space of constant curvature, chosen at run time: for programs whose user names the space.
 /// Every operation of points and tangent vectors is that of the model, with the same bits.
@@ -83,10 +84,6 @@ impl Manifold for SpaceForm {
     fn origin<T: Float>(&self, dim: usize) -> Row<T> {
         with_model!(self, m => m.origin(dim))
     }
-    /// The visitor sees the model, so optimisers take its steps.
-    fn factors<V: FactorVisitor>(&self, coordinates: Range<usize>, visitor: &mut V) {
-        with_model!(self, m => m.factors(coordinates, visitor));
-    }
     fn dist<R: Rows>(&self, x: &R, y: &R) -> R::Scalar {
         with_model!(self, m => m.dist(x, y))
     }
@@ -123,12 +120,6 @@ impl Manifold for SpaceForm {
     fn geodesic<R: Rows>(&self, x: &R, y: &R, t: &R::Scalar) -> R {
         with_model!(self, m => m.geodesic(x, y, t))
     }
-    fn descend<R: Rows>(&self, x: &R, g: &R, rate: &R::Scalar) -> R {
-        with_model!(self, m => m.descend(x, g, rate))
-    }
-    fn bounded<R: Rows>(&self, x: &R) -> R {
-        with_model!(self, m => m.bounded(x))
-    }
     fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
         with_model!(self, m => m.contains(x))
     }
@@ -140,5 +131,18 @@ impl Manifold for SpaceForm {
     }
     fn random_tangent<T: Float>(&self, x: &Row<T>, rng: &mut Rng) -> Row<T> {
         with_model!(self, m => m.random_tangent(x, rng))
+    }
+}
+
+impl Steps for SpaceForm {
+    /// The visitor sees the model, so optimisers take its steps.
+    fn factors<V: FactorVisitor>(&self, coordinates: Range<usize>, visitor: &mut V) {
+        with_model!(self, m => m.factors(coordinates, visitor));
+    }
+    fn descend<R: Rows>(&self, x: &R, g: &R, rate: &R::Scalar) -> R {
+        with_model!(self, m => m.descend(x, g, rate))
+    }
+    fn bounded<R: Rows>(&self, x: &R) -> R {
+        with_model!(self, m => m.bounded(x))
     }
 }

@@ -8,6 +8,7 @@ use cotangent_engine::{Float, Row, Rows};
 
 use crate::euclidean::euclidean_metric;
 use crate::manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold, at_least_one, existing};
+use crate::steps::Steps;
 
 /// The sphere of sectional curvature `kappa` > 0, radius 1/√κ. Points of dimension n have n + 1
 /// coordinates; the origin is the pole of the first.
@@ -225,3 +226,5 @@ impl Manifold for Sphere {
         Err(OffManifold { manifold: Self::NAME, condition: "kappa |x|^2 = 1", by })
     }
 }
+
+impl Steps for Sphere {}

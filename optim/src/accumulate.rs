@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use cotangent_engine::{Float, GradientView, ParamId};
-use cotangent_manifolds::{Manifold, Module, Param, Path, Visitor};
+use cotangent_manifolds::{Module, Param, Path, Steps, Visitor};
 
 use crate::gradient_source::GradientSource;
 
@@ -88,7 +88,7 @@ impl<T: Float> Accumulated<T> {
             weight: f64,
         }
         impl<G: GradientSource<T>, T: Float> Visitor<T> for Add<'_, G, T> {
-            fn param<M: Manifold>(&mut self, _: &str, param: &Param<M, T>) {
+            fn param<M: Steps>(&mut self, _: &str, param: &Param<M, T>) {
                 let Some(gradient) = self.gradients.gradient(param.id()) else { return };
                 let len = param.value().len();
                 let sum = self.sums.entry(param.id()).or_insert_with(|| match gradient {

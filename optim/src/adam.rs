@@ -6,8 +6,8 @@
 //! second moment for each coordinate, which is Adam itself.
 
 use cotangent_engine::{Float, Scalar};
-use cotangent_manifolds::momentum::{Motion, Moving, Rule};
-use cotangent_manifolds::{Euclidean, Manifold};
+use cotangent_manifolds::steps::{Motion, Moving, Rule};
+use cotangent_manifolds::{Euclidean, Manifold, Steps};
 
 use crate::algorithm::{Algorithm, FactorOnTape, FactorRows};
 use crate::error::{OptimError, setting};
@@ -130,7 +130,7 @@ impl<const K: usize> Rule<K> for Adaptive {
 
 impl Adam {
     /// The rate of SGD on this manifold, if SGD replaces Adam there.
-    fn sgd<M: Manifold>(&self, rate: f64) -> Option<f64> {
+    fn sgd<M: Steps>(&self, rate: f64) -> Option<f64> {
         let factor = self.sgd_on_curved?;
         (M::NAME != Euclidean::NAME).then_some(rate * factor)
     }
@@ -165,7 +165,7 @@ impl Algorithm for Adam {
         Some(if self.amsgrad { 2 } else { 1 })
     }
 
-    fn step<M: Manifold, T: Float>(
+    fn step<M: Steps, T: Float>(
         &self,
         manifold: &M,
         rate: f64,
@@ -191,7 +191,7 @@ impl Algorithm for Adam {
         }
     }
 
-    fn step_on_tape<'t, M: Manifold, T: Float>(
+    fn step_on_tape<'t, M: Steps, T: Float>(
         &self,
         manifold: &M,
         rate: f64,

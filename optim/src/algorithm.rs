@@ -1,8 +1,8 @@
 //! The part in which the optimisers differ, and the rows that it steps.
 
 use cotangent_engine::{Float, Var};
-use cotangent_manifolds::Manifold;
-use cotangent_manifolds::momentum::{Motion, OnTape};
+use cotangent_manifolds::Steps;
+use cotangent_manifolds::steps::{Motion, OnTape};
 
 use crate::steps::host::{Part, Tables};
 
@@ -20,7 +20,7 @@ pub trait Algorithm: Copy + Send + Sync + 'static {
 
     /// Steps one factor of a parameter's manifold.
     #[doc(hidden)]
-    fn step<M: Manifold, T: Float>(
+    fn step<M: Steps, T: Float>(
         &self,
         manifold: &M,
         rate: f64,
@@ -30,7 +30,7 @@ pub trait Algorithm: Copy + Send + Sync + 'static {
 
     /// Same as [`step`](Self::step) on a tape, for step number `steps` of the parameter.
     #[doc(hidden)]
-    fn step_on_tape<'t, M: Manifold, T: Float>(
+    fn step_on_tape<'t, M: Steps, T: Float>(
         &self,
         manifold: &M,
         rate: f64,

@@ -5,8 +5,8 @@
 use std::collections::HashMap;
 
 use cotangent_engine::{Float, ParamId, Rows, Tape, Tensor};
-use cotangent_manifolds::momentum::Moving;
-use cotangent_manifolds::{Manifold, Module, Param, Path, Visitor, VisitorMut};
+use cotangent_manifolds::steps::Moving;
+use cotangent_manifolds::{Module, Param, Path, Steps, Visitor, VisitorMut};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{OptimError, setting};
@@ -74,7 +74,7 @@ impl<T: Float> Average<T> {
             outcome: Result<(), OptimError>,
         }
         impl<T: Float> Visitor<T> for Update<'_, T> {
-            fn param<M: Manifold>(&mut self, path: &str, param: &Param<M, T>) {
+            fn param<M: Steps>(&mut self, path: &str, param: &Param<M, T>) {
                 if self.outcome.is_err() || param.value().is_empty() {
                     return;
                 }
@@ -109,7 +109,7 @@ impl<T: Float> Average<T> {
             outcome: Result<(), OptimError>,
         }
         impl<T: Float> VisitorMut<T> for Swap<'_, T> {
-            fn param<M: Manifold>(&mut self, path: &str, param: &mut Param<M, T>) {
+            fn param<M: Steps>(&mut self, path: &str, param: &mut Param<M, T>) {
                 let Some(average) = self.values.get_mut(&param.id()) else { return };
                 if self.outcome.is_ok() {
                     self.outcome = same_shape(path, param, average);
@@ -128,7 +128,7 @@ impl<T: Float> Average<T> {
     pub fn state<N: Module<T>>(&self, module: &N) -> AverageState {
         struct Read<'a, T: Float>(&'a HashMap<ParamId, Tensor<T>>, Vec<(String, Vec<f64>)>);
         impl<T: Float> Visitor<T> for Read<'_, T> {
-            fn param<M: Manifold>(&mut self, path: &str, param: &Param<M, T>) {
+            fn param<M: Steps>(&mut self, path: &str, param: &Param<M, T>) {
                 if let Some(average) = self.0.get(&param.id()) {
                     let values = average.data().iter().map(|x| x.to_f64()).collect();
                     self.1.push((param.called(path).to_owned(), values));
@@ -151,7 +151,7 @@ impl<T: Float> Average<T> {
             outcome: Result<(), OptimError>,
         }
         impl<T: Float> Visitor<T> for Write<'_, T> {
-            fn param<M: Manifold>(&mut self, path: &str, param: &Param<M, T>) {
+            fn param<M: Steps>(&mut self, path: &str, param: &Param<M, T>) {
                 let Some(values) = self.state.get(param.called(path)) else { return };
                 let shape = param.value().shape().clone();
                 if values.len() != shape.len() {
@@ -175,7 +175,7 @@ impl<T: Float> Average<T> {
     }
 }
 
-fn same_shape<M: Manifold, T: Float>(
+fn same_shape<M: Steps, T: Float>(
     path: &str,
     param: &Param<M, T>,
     average: &Tensor<T>,
@@ -190,7 +190,7 @@ fn same_shape<M: Manifold, T: Float>(
 
 /// Moves every row of `from` a part of the way to the same row of `to`. Runs on the device of `to`, if
 /// it is on one.
-fn towards<M: Manifold, T: Float>(
+fn towards<M: Steps, T: Float>(
     manifold: &M,
     from: &mut Tensor<T>,
     to: &Tensor<T>,
@@ -227,7 +227,7 @@ fn towards<M: Manifold, T: Float>(
 
 #[cfg(test)]
 mod tests {
-    use cotangent_manifolds::PoincareBall;
+    use cotangent_manifolds::{Manifold, PoincareBall};
 
     use super::*;
 

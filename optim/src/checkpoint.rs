@@ -6,8 +6,8 @@ use std::path::Path as File;
 
 use cotangent_engine::files::checkpoint::{self, CheckpointError};
 use cotangent_engine::{Float, Tensor};
-use cotangent_manifolds::momentum::Motion;
-use cotangent_manifolds::{Manifold, Module, Param, Path, Visitor, VisitorMut};
+use cotangent_manifolds::steps::Motion;
+use cotangent_manifolds::{Module, Param, Path, Steps, Visitor, VisitorMut};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::algorithm::Algorithm;
@@ -81,7 +81,7 @@ pub fn save<A: Algorithm, T: Float, N: Module<T>, P: Serialize>(
 ) -> Result<(), CheckpointError> {
     struct Save<'a, A, T: Float>(&'a Optimiser<A, T>, Vec<Saved>);
     impl<A, T: Float> Visitor<T> for Save<'_, A, T> {
-        fn param<M: Manifold>(&mut self, path: &str, param: &Param<M, T>) {
+        fn param<M: Steps>(&mut self, path: &str, param: &Param<M, T>) {
             let state = self.0.states.get(&param.id()).map(|state| SavedState {
                 steps: state.steps,
                 momenta: encode(state.momenta.data()),
@@ -209,7 +209,7 @@ struct Decode<'a, T: Float> {
 }
 
 impl<T: Float> Decode<'_, T> {
-    fn decode<M: Manifold>(
+    fn decode<M: Steps>(
         &mut self,
         name: &str,
         param: &Param<M, T>,
@@ -257,7 +257,7 @@ impl<T: Float> Decode<'_, T> {
 }
 
 impl<T: Float> Visitor<T> for Decode<'_, T> {
-    fn param<M: Manifold>(&mut self, path: &str, param: &Param<M, T>) {
+    fn param<M: Steps>(&mut self, path: &str, param: &Param<M, T>) {
         if self.outcome.is_ok() {
             let name = param.called(path);
             match self.decode(name, param) {
@@ -275,7 +275,7 @@ struct Take<'a, A, T: Float> {
 }
 
 impl<A, T: Float> VisitorMut<T> for Take<'_, A, T> {
-    fn param<M: Manifold>(&mut self, _: &str, param: &mut Param<M, T>) {
+    fn param<M: Steps>(&mut self, _: &str, param: &mut Param<M, T>) {
         let (points, state) = self.decoded.next().expect("as many as were decoded");
         *param.value_mut() = points;
         match state {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use cotangent_engine::{Float, GradientView, Tensor};
-use cotangent_manifolds::{FactorVisitor, Manifold, Module, Param, Path, Visitor};
+use cotangent_manifolds::{FactorVisitor, Module, Param, Path, Steps, Visitor};
 
 use crate::gradient_source::GradientSource;
 use crate::steps::device;
@@ -39,7 +39,7 @@ pub(crate) fn norm_with_path<T: Float, N: Module<T>>(
         not_finite: Option<String>,
     }
     impl<T: Float, G: GradientSource<T>> Visitor<T> for Squares<'_, G> {
-        fn param<M: Manifold>(&mut self, path: &str, param: &Param<M, T>) {
+        fn param<M: Steps>(&mut self, path: &str, param: &Param<M, T>) {
             if let Some(gradient) = self.gradients.gradient(param.id()) {
                 let mut factors = Factors { points: param.value(), gradient, sum: 0.0 };
                 param.manifold().factors(0..param.value().width(), &mut factors);
@@ -64,7 +64,7 @@ struct Factors<'a, T: Float> {
 }
 
 impl<T: Float> FactorVisitor for Factors<'_, T> {
-    fn factor<M: Manifold>(&mut self, manifold: &M, columns: Range<usize>) {
+    fn factor<M: Steps>(&mut self, manifold: &M, columns: Range<usize>) {
         let width = self.points.width();
         let (values, rows) = match self.gradient {
             GradientView::Dense(values) => (values, None),

@@ -2,8 +2,8 @@
 //! See [`cotangent_engine::instances`].
 
 use cotangent_engine::Float;
-use cotangent_manifolds::momentum::{Motion, Moving, Rule};
-use cotangent_manifolds::{Euclidean, Manifold, PoincareBall};
+use cotangent_manifolds::steps::{Motion, Moving, Rule};
+use cotangent_manifolds::{Euclidean, PoincareBall, Steps};
 
 use crate::adam::Adaptive;
 use crate::sgd::HeavyBall;
@@ -18,7 +18,7 @@ fn step<T: Float, U: Rule<K>, const K: usize>(rule: &U, ball: &PoincareBall, arg
     let _ = (ball.step(rule, motion, ball_rows), Euclidean.step(rule, motion, plane_rows));
 }
 
-type Steps<T> = (
+type Compiled<T> = (
     fn(&HeavyBall, &PoincareBall, Arguments<'_, T, 0>),
     fn(&Adaptive, &PoincareBall, Arguments<'_, T, 1>),
     fn(&Adaptive, &PoincareBall, Arguments<'_, T, 2>),
@@ -26,7 +26,7 @@ type Steps<T> = (
     fn(&Euclidean, &mut [T], &[T], usize, f64) -> Result<(), usize>,
 );
 
-fn steps<T: Float>() -> Steps<T> {
+fn steps<T: Float>() -> Compiled<T> {
     (step, step, step, PoincareBall::descend_rows, Euclidean::descend_rows)
 }
 

@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 
 use cotangent_engine::{Float, GradientView, ParamId, Row, Tensor, first_not_finite};
-use cotangent_manifolds::momentum::Motion;
-use cotangent_manifolds::{FactorVisitor, Manifold, Module, Param, Path, Visitor, VisitorMut};
+use cotangent_manifolds::steps::Motion;
+use cotangent_manifolds::{FactorVisitor, Module, Param, Path, Steps, Visitor, VisitorMut};
 
 use crate::algorithm::{Algorithm, FactorRows};
 use crate::clip::{self, Stacked};
@@ -213,7 +213,7 @@ impl<A: Algorithm, T: Float> Optimiser<A, T> {
             by_decay: bool,
         }
         impl<A: Algorithm, T: Float> Visitor<T> for Explain<'_, A, T> {
-            fn param<M: Manifold>(&mut self, path: &str, param: &Param<M, T>) {
+            fn param<M: Steps>(&mut self, path: &str, param: &Param<M, T>) {
                 let (_, motion) = self.optimiser.motion(path);
                 if param.called(path) != self.param || motion.decay == 0.0 {
                     return;
@@ -314,7 +314,7 @@ struct Check<'a, T: Float, G> {
 }
 
 impl<T: Float, G: GradientSource<T>> Check<'_, T, G> {
-    fn check<M: Manifold>(&mut self, path: &str, param: &mut Param<M, T>) -> Result<(), OptimError> {
+    fn check<M: Steps>(&mut self, path: &str, param: &mut Param<M, T>) -> Result<(), OptimError> {
         let width = param.value().width();
         if !self.gradients.device().is_cpu() {
             let Some((rows, values)) = self.gradients.tensor(param.id(), width) else { return Ok(()) };
@@ -338,7 +338,7 @@ impl<T: Float, G: GradientSource<T>> Check<'_, T, G> {
 
     /// Rows are points; gradient and state match the parameter's shape. `rows` are those of a sparse
     /// gradient.
-    fn fits<M: Manifold>(
+    fn fits<M: Steps>(
         &self,
         path: &str,
         param: &mut Param<M, T>,
@@ -370,7 +370,7 @@ impl<T: Float, G: GradientSource<T>> Check<'_, T, G> {
 }
 
 impl<T: Float, G: GradientSource<T>> VisitorMut<T> for Check<'_, T, G> {
-    fn param<M: Manifold>(&mut self, path: &str, param: &mut Param<M, T>) {
+    fn param<M: Steps>(&mut self, path: &str, param: &mut Param<M, T>) {
         if self.outcome.is_ok() {
             self.outcome = self.check(path, param);
         }
@@ -427,7 +427,7 @@ impl<A: Algorithm, T: Float, G: GradientSource<T>> Advance<'_, A, T, G> {
 }
 
 impl<A: Algorithm, T: Float, G: GradientSource<T>> VisitorMut<T> for Advance<'_, A, T, G> {
-    fn param<M: Manifold>(&mut self, path: &str, param: &mut Param<M, T>) {
+    fn param<M: Steps>(&mut self, path: &str, param: &mut Param<M, T>) {
         if self.outcome.is_err() || param.value().is_empty() {
             return;
         }
@@ -538,7 +538,7 @@ struct StepFactors<'a, A, T: Float> {
 }
 
 impl<A: Algorithm, T: Float> FactorVisitor for StepFactors<'_, A, T> {
-    fn factor<M: Manifold>(&mut self, manifold: &M, columns: std::ops::Range<usize>) {
+    fn factor<M: Steps>(&mut self, manifold: &M, columns: std::ops::Range<usize>) {
         let before = self.moments;
         self.moments += manifold.moments(columns.len());
         if self.outcome.is_ok() {
@@ -557,7 +557,7 @@ pub(crate) struct Count {
 }
 
 impl Count {
-    pub(crate) fn new<M: Manifold>(manifold: &M, width: usize) -> Self {
+    pub(crate) fn new<M: Steps>(manifold: &M, width: usize) -> Self {
         let mut count = Count { factors: 0, moments: 0 };
         manifold.factors(0..width, &mut count);
         count
@@ -565,7 +565,7 @@ impl Count {
 }
 
 impl FactorVisitor for Count {
-    fn factor<M: Manifold>(&mut self, manifold: &M, columns: std::ops::Range<usize>) {
+    fn factor<M: Steps>(&mut self, manifold: &M, columns: std::ops::Range<usize>) {
         self.factors += 1;
         self.moments += manifold.moments(columns.len());
     }

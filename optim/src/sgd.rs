@@ -2,8 +2,8 @@
 //! 2013; Nickel & Kiela 2017, eq. 5; Sutskever, Martens, Dahl, Hinton 2013.
 
 use cotangent_engine::{Float, Scalar};
-use cotangent_manifolds::Manifold;
-use cotangent_manifolds::momentum::{Motion, Moving, Rule};
+use cotangent_manifolds::Steps;
+use cotangent_manifolds::steps::{Motion, Moving, Rule};
 
 use crate::algorithm::{Algorithm, FactorOnTape, FactorRows};
 use crate::error::{OptimError, setting};
@@ -104,7 +104,7 @@ impl Algorithm for Sgd {
         (self.momentum > 0.0 || motion.decay != 0.0 || motion.retraction).then_some(0)
     }
 
-    fn step<M: Manifold, T: Float>(
+    fn step<M: Steps, T: Float>(
         &self,
         manifold: &M,
         rate: f64,
@@ -124,7 +124,7 @@ impl Algorithm for Sgd {
         with_factor(rows, 0, &part, scale, work)
     }
 
-    fn step_on_tape<'t, M: Manifold, T: Float>(
+    fn step_on_tape<'t, M: Steps, T: Float>(
         &self,
         manifold: &M,
         rate: f64,

@@ -6,7 +6,7 @@ mod common;
 use common::*;
 use cotangent_engine::domain::bounded_time;
 use cotangent_engine::{Device, Float, Row, Tape, Tensor, rng};
-use cotangent_manifolds::{Euclidean, Lorentz, Manifold, Module, Param, PoincareBall};
+use cotangent_manifolds::{Euclidean, Lorentz, Manifold, Module, Param, PoincareBall, Steps};
 use cotangent_optim::{
     Accumulated, Algorithm, DataParallel, GradientSource, OptimError, Optimiser, RiemannianAdam,
     RiemannianSgd, clip,
@@ -18,7 +18,7 @@ use cotangent_optim::{
 fn clipped_steps_have_the_length_that_was_asked_for() {
     struct Clip;
     impl OnManifold for Clip {
-        fn on<M: Manifold>(&mut self, name: &str, m: M, dim: usize, radius: f64) {
+        fn on<M: Steps>(&mut self, name: &str, m: M, dim: usize, radius: f64) {
             let mut rng = rng::stream(1, 0, 0);
             let [start, target] = [(); 2].map(|()| points(&m, 300, dim, radius, &mut rng));
             let mut x = Param::new("x", m, start.clone());
@@ -153,7 +153,7 @@ fn norms_that_are_not_finite_are_refused_by_name() {
     fn tensor<T: Float>(values: &[f64]) -> Tensor<T> {
         Tensor::new([1, values.len()], values.iter().map(|&x| T::nearest(x)).collect::<Vec<T>>())
     }
-    fn step<M: Manifold, T: Float>(
+    fn step<M: Steps, T: Float>(
         model: &mut Model<M, T>,
         sgd: &mut RiemannianSgd<T>,
         gradient: f64,
@@ -164,7 +164,7 @@ fn norms_that_are_not_finite_are_refused_by_name() {
         let weights = tape.constant(&tensor(&vec![gradient; y.shape().width()]));
         sgd.step(model, &tape.backward(x.sum() + (y * weights).sum() + z.sum()))
     }
-    fn refused<M: Manifold, T: Float>(m: M, point: &[f64], gradient: f64) -> String {
+    fn refused<M: Steps, T: Float>(m: M, point: &[f64], gradient: f64) -> String {
         let flat = |name: &str| Param::new(name, Euclidean, tensor(&[0.5]));
         let mut model: Model<M, T> = (flat("first"), (Param::new("second", m, tensor(point)), flat("third")));
         let before = model.state();

@@ -6,7 +6,7 @@ use common::*;
 use cotangent_engine::{Float, Row, Rows, Tape, Tensor, rng};
 use cotangent_manifolds::{
     Euclidean, Grassmann, HalfSpace, Lorentz, Manifold, Param, PoincareBall, Point, Product, Spd, Sphere,
-    Stereographic, Stiefel,
+    Steps, Stereographic, Stiefel,
 };
 use cotangent_optim::{Algorithm, Average, OptimError, Optimiser, RiemannianAdam, RiemannianSgd};
 use rand::RngExt;
@@ -16,7 +16,7 @@ use rand::RngExt;
 fn one_exact_step_lands_on_the_target() {
     struct Lands;
     impl OnManifold for Lands {
-        fn on<M: Manifold>(&mut self, name: &str, m: M, dim: usize, radius: f64) {
+        fn on<M: Steps>(&mut self, name: &str, m: M, dim: usize, radius: f64) {
             let mut rng = rng::stream(1, 0, 0);
             let [start, target] = [(); 2].map(|()| points(&m, 20, dim, radius, &mut rng));
             let plain = RiemannianSgd::new(1.0).unwrap();
@@ -37,7 +37,7 @@ fn one_exact_step_lands_on_the_target() {
 /// Steps go along geodesics. Retractions are used only on request.
 #[test]
 fn retractions_are_used_on_request() {
-    fn compare<M: Manifold>(m: M) {
+    fn compare<M: Steps>(m: M) {
         let (mut rng, dim) = (rng::stream(10, 0, 0), m.fixed_dimension().unwrap());
         let [start, target]: [Tensor<f64>; 2] = [(); 2].map(|()| points(&m, 10, dim, 0.7, &mut rng));
         let mut velocity = m.log(&start, &target);
@@ -86,7 +86,7 @@ fn trajectories_commute_with_isometries() {
         target: Tensor<f64>,
         end: Option<Tensor<f64>>,
     }
-    impl<M: Manifold> Run<M> {
+    impl<M: Steps> Run<M> {
         fn run<A: Algorithm>(&mut self, mut optimiser: Optimiser<A, f64>) {
             let mut x = Param::new("x", self.m, self.start.clone());
             for _ in 0..30 {
@@ -97,7 +97,7 @@ fn trajectories_commute_with_isometries() {
             self.end = Some(x.value().clone());
         }
     }
-    impl<M: Manifold> Stepping for Run<M> {
+    impl<M: Steps> Stepping for Run<M> {
         fn run_sgd(&mut self, sgd: RiemannianSgd<f64>) {
             self.run(sgd);
         }
@@ -105,7 +105,7 @@ fn trajectories_commute_with_isometries() {
             self.run(adam);
         }
     }
-    fn commutes<M: Manifold>(m: M, dim: usize, radius: f64, isometry: impl Fn(&[f64]) -> Vec<f64>) {
+    fn commutes<M: Steps>(m: M, dim: usize, radius: f64, isometry: impl Fn(&[f64]) -> Vec<f64>) {
         let mut rng = rng::stream(2, 0, 0);
         let [start, target] = [(); 2].map(|()| points(&m, 6, dim, radius, &mut rng));
         let isometry = |table: &Tensor<f64>| {
@@ -255,7 +255,7 @@ fn a_second_moment_for_each_coordinate_is_not_equivariant() {
 /// bit of the others. Gradients of rows that are read twice are summed first.
 #[test]
 fn sparse_steps_equal_dense_ones_on_touched_rows() {
-    fn compare<M: Manifold, A: Algorithm>(m: M, optimiser: Optimiser<A, f64>) {
+    fn compare<M: Steps, A: Algorithm>(m: M, optimiser: Optimiser<A, f64>) {
         let mut rng = rng::stream(4, 0, 0);
         let (n, dim) = (40, m.fixed_dimension().unwrap_or(3));
         let start: Tensor<f64> = points(&m, n, dim, 1.0, &mut rng);
@@ -308,7 +308,7 @@ fn sparse_steps_equal_dense_ones_on_touched_rows() {
 fn momenta_are_carried_isometrically() {
     struct Glide;
     impl OnManifold for Glide {
-        fn on<M: Manifold>(&mut self, name: &str, m: M, dim: usize, radius: f64) {
+        fn on<M: Steps>(&mut self, name: &str, m: M, dim: usize, radius: f64) {
             if M::NAME == Stiefel::NAME {
                 return;
             }
@@ -335,7 +335,7 @@ fn momenta_are_carried_isometrically() {
 fn decay_shrinks_distances_to_the_origin() {
     struct Shrink;
     impl OnManifold for Shrink {
-        fn on<M: Manifold>(&mut self, name: &str, m: M, dim: usize, radius: f64) {
+        fn on<M: Steps>(&mut self, name: &str, m: M, dim: usize, radius: f64) {
             let mut rng = rng::stream(7, 0, 0);
             let start: Tensor<f64> = points(&m, 10, dim, radius, &mut rng);
             let mut x = Param::new("x", m, start.clone());
@@ -397,7 +397,7 @@ fn products_are_stepped_factor_by_factor() {
 fn averages_go_along_geodesics() {
     struct Averages;
     impl OnManifold for Averages {
-        fn on<M: Manifold>(&mut self, name: &str, m: M, dim: usize, radius: f64) {
+        fn on<M: Steps>(&mut self, name: &str, m: M, dim: usize, radius: f64) {
             let mut rng = rng::stream(9, 0, 0);
             let [start, end]: [Tensor<f64>; 2] = [(); 2].map(|()| points(&m, 10, dim, radius, &mut rng));
             for (mut average, part) in [(Average::uniform(), 0.5), (Average::exponential(0.9).unwrap(), 0.1)]
@@ -438,7 +438,7 @@ fn threads_do_not_show() {
 }
 
 /// Takes a step with the gradient `weights` of some rows, or of all rows.
-fn step_by<M: Manifold, A: Algorithm>(
+fn step_by<M: Steps, A: Algorithm>(
     x: &mut Param<M, f32>,
     optimiser: &mut Optimiser<A, f32>,
     rows: Option<&[u32]>,
@@ -454,12 +454,7 @@ fn step_by<M: Manifold, A: Algorithm>(
 /// in dense and in sparse steps.
 #[test]
 fn rows_whose_step_is_not_finite_stay() {
-    fn stays<M: Manifold, A: Algorithm>(
-        m: M,
-        dim: usize,
-        bad: &[f32],
-        fresh: impl Fn() -> Optimiser<A, f32>,
-    ) {
+    fn stays<M: Steps, A: Algorithm>(m: M, dim: usize, bad: &[f32], fresh: impl Fn() -> Optimiser<A, f32>) {
         let mut rng = rng::stream(12, 0, 0);
         // More rows than one task of a step.
         let (n, at, width) = (900, 411, bad.len());
@@ -515,7 +510,7 @@ fn decay_without_a_way_to_the_origin_is_refused() {
     let m = Stiefel::new(2, 2);
     let frames = |last: f32| Tensor::new([2, 4], vec![0.6_f32, -0.8, 0.8, 0.6, 1.0, 0.0, 0.0, last]);
     let weights = Tensor::from_fn([2, 4], |i| (i as f32).cos());
-    fn refused<M: Manifold, A: Algorithm>(
+    fn refused<M: Steps, A: Algorithm>(
         m: M,
         start: &Tensor<f32>,
         weights: &Tensor<f32>,

@@ -9,7 +9,7 @@ mod common;
 
 use common::*;
 use cotangent_engine::{Row, Tensor, rng};
-use cotangent_manifolds::{HalfSpace, Klein, Lorentz, Manifold, PoincareBall, Point};
+use cotangent_manifolds::{HalfSpace, Klein, Lorentz, PoincareBall, Point, Steps};
 use cotangent_optim::solvers::{Problem, Solution, Stopping};
 
 /// Prints a line of a table. For each solver: iterations, evaluations, and by how many decades the
@@ -24,7 +24,7 @@ fn tabulate(name: &str, solutions: &[Solution]) {
 }
 
 /// The solutions of every solver. Checks that all are near the minimum.
-fn solutions<M: Manifold, F: FnMut(&Row<f64>) -> (f64, Row<f64>)>(
+fn solutions<M: Steps, F: FnMut(&Row<f64>) -> (f64, Row<f64>)>(
     name: &str,
     problem: &mut Problem<M, F>,
     start: &Row<f64>,
@@ -47,7 +47,7 @@ fn solutions<M: Manifold, F: FnMut(&Row<f64>) -> (f64, Row<f64>)>(
 fn distances_are_minimised_in_a_few_steps() {
     struct Distance;
     impl OnManifold for Distance {
-        fn on<M: Manifold>(&mut self, name: &str, m: M, dim: usize, radius: f64) {
+        fn on<M: Steps>(&mut self, name: &str, m: M, dim: usize, radius: f64) {
             let mut rng = rng::stream(1, 0, 0);
             let target: Tensor<f64> = points(&m, 1, dim, radius, &mut rng);
             let (start, minimum) = (m.random_point(dim, radius, &mut rng), Row::from(target.row(0)));
@@ -75,7 +75,7 @@ struct Valley {
 impl Valley {
     const UNIT: f64 = 0.3;
 
-    fn new<M: Manifold>(m: &M, dim: usize, radius: f64) -> Self {
+    fn new<M: Steps>(m: &M, dim: usize, radius: f64) -> Self {
         let mut rng = rng::stream(2, 0, 0);
         let p: Row<f64> = m.random_point(dim, 0.3 * radius, &mut rng);
         // An orthonormal basis, by Gram–Schmidt.
@@ -99,7 +99,7 @@ impl Valley {
 }
 
 /// Every solver's solution in the valley.
-fn valley<M: Manifold>(name: &str, m: M, dim: usize, radius: f64) -> Vec<Solution> {
+fn valley<M: Steps>(name: &str, m: M, dim: usize, radius: f64) -> Vec<Solution> {
     let valley = Valley::new(&m, dim, radius);
     let mut problem = Problem::on_tape(m, |x| {
         let tape = x.coordinates().tape();
@@ -118,7 +118,7 @@ fn valley<M: Manifold>(name: &str, m: M, dim: usize, radius: f64) -> Vec<Solutio
 fn the_end_of_a_curved_valley_is_found() {
     struct Rosenbrock;
     impl OnManifold for Rosenbrock {
-        fn on<M: Manifold>(&mut self, name: &str, m: M, dim: usize, radius: f64) {
+        fn on<M: Steps>(&mut self, name: &str, m: M, dim: usize, radius: f64) {
             let solutions = valley(name, m, dim, radius);
             tabulate(name, &solutions);
             let steps: Vec<usize> = solutions.iter().map(|solution| solution.log.len() - 1).collect();

@@ -4,14 +4,14 @@ mod common;
 
 use common::*;
 use cotangent_engine::{Row, Tensor, rng};
-use cotangent_manifolds::{Euclidean, Lorentz, Manifold, PoincareBall, Point, Spd};
+use cotangent_manifolds::{Euclidean, Lorentz, Manifold, PoincareBall, Point, Spd, Steps};
 use cotangent_optim::solvers::{Outcome, Problem, Stopping, gradient_descent, trust_region};
 use rand::RngExt;
 
 /// Law 44: at the Fréchet mean, the logarithms of the points add up to zero.
 #[test]
 fn frechet_means_are_stationary() {
-    fn mean<M: Manifold>(m: M, dim: usize, radius: f64) {
+    fn mean<M: Steps>(m: M, dim: usize, radius: f64) {
         let mut rng = rng::stream(1, 0, 0);
         let data = points(&m, 30, dim, radius, &mut rng);
         let start: Row<f64> = m.random_point(dim, radius, &mut rng);

@@ -157,13 +157,7 @@ fn a_norm_that_is_not_finite_is_named_and_changes_nothing() {
 fn rows_whose_step_is_not_finite_stay() {
     use cotangent::manifolds::{Product, Stiefel};
     let Some(device) = device() else { return };
-    fn step<M: Manifold>(
-        m: M,
-        values: &[f32],
-        last: f32,
-        decay: f64,
-        device: &Device,
-    ) -> (String, Tensor<f32>) {
+    fn step<M: Steps>(m: M, values: &[f32], last: f32, decay: f64, device: &Device) -> (String, Tensor<f32>) {
         let mut x = Param::new("x", m, Tensor::new([2, values.len() / 2], values.to_vec()));
         let weights =
             Tensor::from_fn([2, values.len() / 2], |i| if i + 1 == values.len() { last } else { 0.1 });

@@ -80,7 +80,7 @@ fn half_the_squared_distance_is_smooth_where_points_coincide() {
 /// A step of gradient descent with rate 1 on half the squared distance lands on the target.
 #[test]
 fn one_exact_step_lands_on_the_target() {
-    fn check<M: Manifold>(m: M) {
+    fn check<M: Steps>(m: M) {
         let mut rng = rng::stream(5, 5, 0);
         for _ in 0..100 {
             let (start, target) =

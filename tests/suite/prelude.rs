@@ -4,7 +4,7 @@
 use cotangent::prelude::*;
 
 /// Methods of all manifolds.
-fn manifold<M: Manifold>(m: M) {
+fn manifold<M: Steps>(m: M) {
     let mut rng = rng::stream(1, 0, 0);
     let dim = m.fixed_dimension().unwrap_or(2);
     let o = m.origin::<f64>(dim);

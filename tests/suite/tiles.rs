@@ -33,7 +33,7 @@ fn largest<T: Float>(row: &[T]) -> f64 {
 
 /// Compares distances with those of single rows, gradients with those of a tape, and steps with those of
 /// single rows.
-fn agrees<M: Manifold, T: Float>(m: M, dim: usize, radius: f64) {
+fn agrees<M: Steps, T: Float>(m: M, dim: usize, radius: f64) {
     let width = m.ambient(dim);
     let distance = StraightLine::number(width, |[x, y]| m.dist(x, y)).expect("a row formula");
     let step = StraightLine::vector(width, |[x, g]| m.descend(x, g, &x.constant(0.3))).expect("row formulas");

@@ -1,14 +1,14 @@
 //! Recurrent cells, and how they run over sequences of different lengths.
 
 use cotangent_engine::{Float, Var, row_numbers};
-use cotangent_manifolds::{Manifold, Module};
+use cotangent_manifolds::{Module, Steps};
 
 use crate::recurrent::sequence::{Sequence, fill_ended};
 use crate::space::gyrovector_space::GyrovectorSpace;
 
 /// A recurrent layer. Its state h has m dimensions; each input has d dimensions and updates the state.
 /// See [`Rnn`](crate::Rnn) and [`Gru`](crate::Gru).
-pub trait Cell<M: Manifold, T: Float>: Module<T> + Send + Sync {
+pub trait Cell<M: Steps, T: Float>: Module<T> + Send + Sync {
     /// d and m: the dimensions of inputs and of states.
     fn dims(&self) -> [usize; 2];
 

@@ -2,7 +2,7 @@
 
 use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Var};
-use cotangent_manifolds::{Euclidean, Manifold, Module, Param, Point};
+use cotangent_manifolds::{Euclidean, Module, Param, Point, Steps};
 
 use crate::activation::Activation;
 use crate::init;
@@ -50,7 +50,7 @@ pub struct Gru<M, T: Float = f32> {
     pub activation: Activation<T>,
 }
 
-impl<M: Manifold, T: Float> Gru<M, T> {
+impl<M: Steps, T: Float> Gru<M, T> {
     /// A layer of d-dimensional inputs and m-dimensional states: each U by [`init::glorot_uniform`],
     /// each W by [`init::orthogonal`], the biases at the origin, φ = tanh.
     pub fn new(manifold: M, d: usize, m: usize, rng: &mut Rng) -> Self {
@@ -67,7 +67,7 @@ impl<M: Manifold, T: Float> Gru<M, T> {
     }
 }
 
-impl<M: Manifold, T: Float> Cell<M, T> for Gru<M, T> {
+impl<M: Steps, T: Float> Cell<M, T> for Gru<M, T> {
     fn dims(&self) -> [usize; 2] {
         [self.input.value().shape()[1], self.hidden.value().shape()[1]]
     }

@@ -2,7 +2,7 @@
 
 use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Var};
-use cotangent_manifolds::{Euclidean, Manifold, Module, Param, Point};
+use cotangent_manifolds::{Euclidean, Module, Param, Point, Steps};
 
 use crate::activation::Activation;
 use crate::init;
@@ -38,7 +38,7 @@ pub struct Rnn<M, T: Float = f32> {
     pub activation: Activation<T>,
 }
 
-impl<M: Manifold, T: Float> Rnn<M, T> {
+impl<M: Steps, T: Float> Rnn<M, T> {
     /// A layer of d-dimensional inputs and m-dimensional states: U by [`init::glorot_uniform`], W by
     /// [`init::orthogonal`], the bias at the origin, φ = tanh.
     pub fn new(manifold: M, d: usize, m: usize, rng: &mut Rng) -> Self {
@@ -51,7 +51,7 @@ impl<M: Manifold, T: Float> Rnn<M, T> {
     }
 }
 
-impl<M: Manifold, T: Float> Cell<M, T> for Rnn<M, T> {
+impl<M: Steps, T: Float> Cell<M, T> for Rnn<M, T> {
     fn dims(&self) -> [usize; 2] {
         [self.input.value().shape()[1], self.hidden.value().shape()[1]]
     }

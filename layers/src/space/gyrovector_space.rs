@@ -4,7 +4,7 @@
 use cotangent_engine::{Float, Shape, Tape, Tensor, Var};
 use cotangent_manifolds::{
     Barycentre, ConstantCurvature, Curved, Euclidean, KappaStereographic, Manifold, Module, Param, Point,
-    Sign, barycentre,
+    Sign, Steps, barycentre,
 };
 
 /// The operations that layers are written in. Points and vectors are rows `[…, n]`; leading axes broadcast.
@@ -16,7 +16,7 @@ use cotangent_manifolds::{
 /// | [`Curved`], a variable curvature: see [`Curvature`](crate::Curvature) | tangent vectors at the origin |
 pub trait GyrovectorSpace<'t, T: Float>: Copy + PartialEq + std::fmt::Debug {
     /// The manifold of the parameters that stand for points, such as biases.
-    type Learned: Manifold;
+    type Learned: Steps;
 
     /// The points that learned coordinates stand for.
     ///
@@ -230,7 +230,7 @@ impl<'t, T: Float, S: Sign> GyrovectorSpace<'t, T> for KappaStereographic<S> {
 /// space that [`on`](Self::on) returns for a tape.
 pub trait Geometry<T: Float>: Module<T> + Clone + Send + Sync + std::fmt::Debug {
     /// The manifold of the parameters that stand for points, such as biases.
-    type Learned: Manifold;
+    type Learned: Steps;
 
     /// The operations on a tape.
     type On<'t>: GyrovectorSpace<'t, T, Learned = Self::Learned>;

@@ -8,7 +8,7 @@ use cotangent_layers::{
     Activation, BatchNorm, Cell, Concat, Curvature, FeedForward, Geometry, Gru, Linear, LogisticRegression,
 };
 use cotangent_layers::{PoincareLinear, Rnn, Sequence, UnidirectionalRegression, exp0, log0};
-use cotangent_manifolds::{Euclidean, Manifold, Module, Param, Path, PoincareBall, Visitor};
+use cotangent_manifolds::{Euclidean, Module, Param, Path, PoincareBall, Steps, Visitor};
 
 use super::*;
 
@@ -16,7 +16,7 @@ use super::*;
 fn ids<T: Float>(module: &impl Module<T>) -> HashMap<String, ParamId> {
     struct Ids(HashMap<String, ParamId>);
     impl<T: Float> Visitor<T> for Ids {
-        fn param<M: Manifold>(&mut self, path: &str, param: &Param<M, T>) {
+        fn param<M: Steps>(&mut self, path: &str, param: &Param<M, T>) {
             self.0.insert(param.called(path).to_owned(), param.id());
         }
     }

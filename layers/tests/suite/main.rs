@@ -5,7 +5,7 @@ extern crate cotangent_manifolds as cotangent;
 
 use cotangent_engine::rng::{self, Rng};
 use cotangent_engine::{Tape, Tensor, Var};
-use cotangent_manifolds::{Manifold, Module, Param, Path, Point, Stereographic, VisitorMut};
+use cotangent_manifolds::{Manifold, Module, Param, Path, Point, Steps, Stereographic, VisitorMut};
 use rand::RngExt;
 
 mod attention;
@@ -41,7 +41,7 @@ fn uniform(shape: &[usize], range: f64, rng: &mut Rng) -> Tensor<f64> {
 fn scatter(module: &mut impl Module<f64>, radius: f64, seed: u64) {
     struct Scatter(f64, Rng);
     impl VisitorMut<f64> for Scatter {
-        fn param<M: Manifold>(&mut self, _: &str, param: &mut Param<M, f64>) {
+        fn param<M: Steps>(&mut self, _: &str, param: &mut Param<M, f64>) {
             let (manifold, width) = (*param.manifold(), param.value().width());
             for row in param.value_mut().data_mut().chunks_exact_mut(width) {
                 row.copy_from_slice(&manifold.random_point(manifold.dimension(width), self.0, &mut self.1));

@@ -5,7 +5,7 @@ use cotangent_layers::{Activation, Bidirectional, Cell, Concat, Curvature, Dropo
 use cotangent_layers::{
     Gru, GyrovectorSpace, Linear, LogisticRegression, Rnn, Sequence, UnidirectionalRegression, init,
 };
-use cotangent_manifolds::{Euclidean, Manifold, Module, Param, Path, PoincareBall, VisitorMut};
+use cotangent_manifolds::{Euclidean, Module, Param, Path, PoincareBall, Steps, VisitorMut};
 
 use super::*;
 
@@ -19,7 +19,7 @@ struct Classifier<M> {
     classes: LogisticRegression<M, f64>,
 }
 
-impl<M: Manifold> Classifier<M> {
+impl<M: Steps> Classifier<M> {
     fn new(manifold: M, seed: u64) -> Self {
         let rng = &mut rng::stream(seed, 0, 0);
         Classifier {
@@ -168,7 +168,7 @@ fn descend(module: &mut impl Module<f64>, gradients: &Gradients<'_, f64>, rate: 
 fn descend_some(module: &mut impl Module<f64>, gradients: &Gradients<'_, f64>, rate: f64) -> usize {
     struct Descend<'a, 't>(&'a Gradients<'t, f64>, f64, usize);
     impl VisitorMut<f64> for Descend<'_, '_> {
-        fn param<M: Manifold>(&mut self, _: &str, param: &mut Param<M, f64>) {
+        fn param<M: Steps>(&mut self, _: &str, param: &mut Param<M, f64>) {
             let (manifold, width, rows) = (*param.manifold(), param.value().width(), param.value().len());
             let Some(gradient) = self.0.param(param.id()) else { return };
             self.2 += 1;
@@ -186,7 +186,7 @@ fn descend_some(module: &mut impl Module<f64>, gradients: &Gradients<'_, f64>, r
 /// kinds; in some, the last token is padding.
 #[test]
 fn training_learns() {
-    fn learns<M: Manifold + for<'t> GyrovectorSpace<'t, f64, Learned = M>>(manifold: M, rate: f64) {
+    fn learns<M: Steps + for<'t> GyrovectorSpace<'t, f64, Learned = M>>(manifold: M, rate: f64) {
         let mut model = Classifier::new(manifold, 3);
         let lengths: Vec<usize> = (0..64).map(|b| if b % 5 == 0 { 2 } else { 3 }).collect();
         let token = |t: usize, b: usize| (b / [1, 4, 16][t] % 4) as u32;

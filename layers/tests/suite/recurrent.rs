@@ -4,25 +4,25 @@ use cotangent_engine::{Row, Tape, Tensor, rng};
 use cotangent_layers::{
     Activation, Bidirectional, Cell, Curvature, Geometry, Gru, GyrovectorSpace, Rnn, Sequence,
 };
-use cotangent_manifolds::{Euclidean, Manifold, Module, Point, Stereographic};
+use cotangent_manifolds::{Euclidean, Manifold, Module, Point, Steps, Stereographic};
 
 use super::*;
 
 const D: usize = 3;
 const M: usize = 4;
 
-fn gru<G: Manifold>(manifold: G, seed: u64) -> Gru<G, f64> {
+fn gru<G: Steps>(manifold: G, seed: u64) -> Gru<G, f64> {
     let mut gru = Gru::new(manifold, D, M, &mut rng::stream(0, 0, 0));
     scatter(&mut gru, 0.5, seed);
     gru
 }
 
 /// Sequences `[len, batch, D]`.
-fn sequences<G: Manifold>(manifold: &G, len: usize, batch: usize, seed: u64) -> Tensor<f64> {
+fn sequences<G: Steps>(manifold: &G, len: usize, batch: usize, seed: u64) -> Tensor<f64> {
     points(manifold, len * batch, D, 0.8, &mut rng::stream(seed, 0, 0)).reshape([len, batch, D])
 }
 
-fn sequence<'t, G: Manifold>(
+fn sequence<'t, G: Steps>(
     tape: &'t Tape<f64>,
     manifold: G,
     x: &Tensor<f64>,
@@ -34,7 +34,7 @@ fn sequence<'t, G: Manifold>(
 
 fn last<G, C>(cell: &C, manifold: G, x: &Tensor<f64>, lengths: Option<&[usize]>) -> Tensor<f64>
 where
-    G: Manifold + for<'t> GyrovectorSpace<'t, f64, Learned = G>,
+    G: Steps + for<'t> GyrovectorSpace<'t, f64, Learned = G>,
     C: Cell<G, f64>,
 {
     let tape = Tape::new();

@@ -2,7 +2,7 @@
 
 use cotangent_layers::score::{Distance, Dot, Score, UmbralCone};
 use cotangent_layers::{DecoderLayer, EncoderLayer, LayerNorm, Mask, NormOrder, TransformerSizes};
-use cotangent_manifolds::Visitor;
+use cotangent_manifolds::{Steps, Visitor};
 
 use super::*;
 
@@ -86,7 +86,7 @@ fn weights_are_of_what_attention_is_given() {
 fn all_of_it_is_learned() {
     struct Learned<'a, 't>(&'a cotangent_engine::Gradients<'t, f64>, usize);
     impl Visitor<f64> for Learned<'_, '_> {
-        fn param<M: Manifold>(&mut self, path: &str, param: &Param<M, f64>) {
+        fn param<M: Steps>(&mut self, path: &str, param: &Param<M, f64>) {
             let fixed = path.ends_with("sharpness") || path.ends_with("offset");
             let gradient = self.0.param(param.id()).map(|g| g.to_dense(param.value().len(), 1));
             assert_eq!(gradient.is_none(), fixed, "{path}");

@@ -12,6 +12,7 @@ use cotangent_engine::domain::least_height;
 use cotangent_engine::{Float, Row, Rows};
 
 use crate::manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold, at_least_one, existing};
+use crate::steps::Steps;
 
 /// The upper half-space of sectional curvature `kappa` < 0. The last coordinate is the height; the
 /// origin is at height 1.
@@ -401,9 +402,6 @@ impl Manifold for HalfSpace {
     fn project<R: Rows>(&self, x: &R) -> R {
         R::vector(formulas::Project, [x], [])
     }
-    fn descend<R: Rows>(&self, x: &R, g: &R, rate: &R::Scalar) -> R {
-        R::vector(formulas::Descend, [x, g], [&x.constant(self.kappa), rate])
-    }
     fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
         OffManifold::unless_finite(Self::NAME, x, 1)?;
         let by = least_height::<T>() - x[x.len() - 1].to_f64();
@@ -412,5 +410,11 @@ impl Manifold for HalfSpace {
         }
         let condition = "a positive last coordinate, no subnormal one";
         Err(OffManifold { manifold: Self::NAME, condition, by })
+    }
+}
+
+impl Steps for HalfSpace {
+    fn descend<R: Rows>(&self, x: &R, g: &R, rate: &R::Scalar) -> R {
+        R::vector(formulas::Descend, [x, g], [&x.constant(self.kappa), rate])
     }
 }

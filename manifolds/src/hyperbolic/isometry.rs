@@ -19,6 +19,7 @@ use crate::hyperbolic::stereographic::{
     self, KappaStereographic, MaybeNegative, MaybePositive, PoincareBall,
 };
 use crate::manifold::{ConstantCurvature, CurvatureError, Manifold};
+use crate::point::{Point, Tangent};
 use crate::sphere::Sphere;
 
 /// A manifold whose points can be converted to those of `N` without changing a distance. See
@@ -158,6 +159,50 @@ impl Hyperbolic for Lorentz {
     }
     fn push_of_hyperboloid<R: Rows>(&self, _x: &R, v: &R) -> R {
         v.clone()
+    }
+}
+
+impl<M: Manifold, R: Rows> Point<M, R> {
+    /// The same points in another model of the same space and curvature. Distances stay.
+    ///
+    /// ```
+    /// use cotangent_engine::Row;
+    /// use cotangent_manifolds::{HalfSpace, Lorentz, Point, PoincareBall};
+    /// let ball = PoincareBall::new(-1.0);
+    /// let x = Point::new(ball, Row::from([0.6, 0.0]));
+    /// let lorentz = x.to::<Lorentz>();
+    /// let want = [2.125_f64, 1.875, 0.0]; // (1 + 0.36, 2 · 0.6, 0)/(1 − 0.36)
+    /// assert!(lorentz.coordinates().iter().zip(want).all(|(x, w)| (x - w).abs() < 1e-15));
+    /// let y = Point::new(ball, Row::from([0.0, 0.5]));
+    /// let d = x.to::<HalfSpace>().dist(&y.to::<HalfSpace>());
+    /// assert!((d - x.dist(&y)).abs() < 1e-14);
+    /// ```
+    ///
+    /// # Panics
+    /// If the other model does not exist at this curvature: see [`Isometric::counterpart`].
+    #[track_caller]
+    pub fn to<N: ConstantCurvature>(&self) -> Point<N, R>
+    where
+        M: Isometric<N>,
+    {
+        let counterpart = self.manifold().counterpart();
+        Point::new(counterpart, self.manifold().convert(self.coordinates()))
+    }
+}
+
+impl<M: Manifold, R: Rows> Tangent<M, R> {
+    /// The same tangent vectors, at `point`, in another model of the same space: by the differential of
+    /// [`Point::to`].
+    ///
+    /// # Panics
+    /// As for [`Point::to`], and if the vectors and the point are of different manifolds.
+    #[track_caller]
+    pub fn to<N: ConstantCurvature>(&self, point: &Point<M, R>) -> Tangent<N, R>
+    where
+        M: Isometric<N>,
+    {
+        let m = point.same(self.manifold());
+        Tangent::new(m.counterpart(), m.push(point.coordinates(), self.coordinates()))
     }
 }
 

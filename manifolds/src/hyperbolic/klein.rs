@@ -12,6 +12,7 @@ use cotangent_engine::{Float, Row, Rows};
 
 use crate::hyperbolic::stereographic::formulas as stereographic;
 use crate::manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold, at_least_one, existing};
+use crate::steps::Steps;
 
 /// The Klein model of hyperbolic space of sectional curvature `kappa` < 0; points have ‖q‖ < 1/√-κ.
 ///
@@ -276,3 +277,5 @@ impl Manifold for Klein {
         OffManifold::unless_inside(Self::NAME, margin(x, self.kappa))
     }
 }
+
+impl Steps for Klein {}

@@ -14,6 +14,7 @@ use crate::manifold::{
     ConstantCurvature, CurvatureError, Manifold, OffManifold, OffTangent, at_least_one, existing,
     tangent_within,
 };
+use crate::steps::Steps;
 
 /// The hyperboloid of sectional curvature `kappa` < 0. Points of dimension n have n + 1 coordinates, time
 /// first: `x₀ = √(‖x_space‖² − 1/κ)`.
@@ -427,10 +428,6 @@ impl Manifold for Lorentz {
     fn project<R: Rows>(&self, x: &R) -> R {
         R::vector(formulas::Project, [x], [&x.constant(self.kappa)])
     }
-    /// Farther out, steps in coordinates are mostly rounding and lead farther out still.
-    fn bounded<R: Rows>(&self, x: &R) -> R {
-        R::vector(formulas::Bounded, [x], [&x.constant(self.kappa)])
-    }
     fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
         OffManifold::unless_finite(Self::NAME, x, 2)?;
         let time = x[0].to_f64();
@@ -452,5 +449,12 @@ impl Manifold for Lorentz {
     fn contains_tangent<T: Float>(&self, x: &Row<T>, v: &Row<T>) -> Result<(), OffTangent> {
         let square: f64 = x.iter().map(|c| c.to_f64().powi(2)).sum();
         tangent_within(self, x, v, 1.0 - self.kappa * square)
+    }
+}
+
+impl Steps for Lorentz {
+    /// Farther out, steps in coordinates are mostly rounding and lead farther out still.
+    fn bounded<R: Rows>(&self, x: &R) -> R {
+        R::vector(formulas::Bounded, [x], [&x.constant(self.kappa)])
     }
 }

@@ -17,9 +17,10 @@ use crate::matrix::spd::Spd;
 use crate::matrix::stiefel::Stiefel;
 use crate::product::Product;
 use crate::sphere::Sphere;
+use crate::steps::Steps;
 
 /// A manifold whose laws can be tested: it says how accurate its operations can be.
-pub trait Lawful: Manifold {
+pub trait Lawful: Steps {
     /// Whether [`transport`](Manifold::transport) is parallel transport. If not, results need only be
     /// tangent.
     const PARALLEL: bool = true;

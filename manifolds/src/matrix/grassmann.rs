@@ -18,6 +18,7 @@ use crate::manifold::Manifold;
 use crate::matrix::dense::{Matrix, matrices};
 use crate::matrix::orthonormal::{Retraction, dist_pullback, orthonormal_columns, settle};
 use crate::matrix::spectral::Eigen;
+use crate::steps::Steps;
 
 /// The p-dimensional subspaces of ℝⁿ. A row holds an n × p matrix X with orthonormal columns, row-major,
 /// which stands for the span of its columns; a tangent vector is H with `XᵀH = 0`, in the gauge of X.
@@ -332,3 +333,5 @@ impl Manifold for Grassmann {
         Retraction::Qr.retract(self.size(), x, v)
     }
 }
+
+impl Steps for Grassmann {}

@@ -13,6 +13,7 @@ use crate::euclidean::formulas as euclidean;
 use crate::manifold::{Manifold, OffManifold};
 use crate::matrix::dense::{Matrix, matrices};
 use crate::matrix::spectral::{Differential, Eigen, Function, Spectral, settle, unwhiten, whiten};
+use crate::steps::Steps;
 
 /// The symmetric positive definite n × n matrices, one in each row, row-major; tangent vectors are symmetric
 /// matrices. Operations read the symmetric part of their rows.
@@ -443,3 +444,5 @@ impl Manifold for Spd {
         Ok(())
     }
 }
+
+impl Steps for Spd {}

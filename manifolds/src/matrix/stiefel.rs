@@ -8,6 +8,7 @@ use crate::euclidean::euclidean_metric;
 use crate::manifold::Manifold;
 use crate::matrix::dense::{Matrix, matrices};
 use crate::matrix::orthonormal::{Retraction, dist_pullback, nearest, orthonormal_columns, settle};
+use crate::steps::Steps;
 
 /// The n × p matrices X with orthonormal columns, one in each row, row-major; tangent vectors V have
 /// `XᵀV + VᵀX = 0`. The metric is the Euclidean one, `tr UᵀV`: p = 1 is the unit sphere, p = n the
@@ -382,3 +383,5 @@ impl Manifold for Stiefel {
         self.retraction.retract(self.size(), x, v)
     }
 }
+
+impl Steps for Stiefel {}

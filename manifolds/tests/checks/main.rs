@@ -7,10 +7,10 @@ extern crate cotangent_manifolds as cotangent;
 mod module;
 
 use cotangent_engine::{Float, Row, Scalar, Tape, Tensor, rng};
-use cotangent_manifolds::momentum::{Motion, Moving, OnTape, Rule};
+use cotangent_manifolds::steps::{Motion, Moving, OnTape, Rule};
 use cotangent_manifolds::{
     Euclidean, Grassmann, HalfSpace, Klein, Lorentz, Manifold, OffManifold, PoincareBall, Point, Product,
-    Spd, Sphere, Stereographic, Stiefel, Tangent,
+    Spd, Sphere, Steps, Stereographic, Stiefel, Tangent,
 };
 
 /// A check of every manifold.

@@ -1,9 +1,7 @@
 //! Modules: the names of their parameters, and states that do not fit.
 
 use cotangent_engine::{Float, Tensor};
-use cotangent_manifolds::{
-    Euclidean, Manifold, Module, Param, Path, PoincareBall, Product, Sphere, VisitorMut,
-};
+use cotangent_manifolds::{Euclidean, Module, Param, Path, PoincareBall, Product, Sphere, Steps, VisitorMut};
 
 type State = Vec<(String, Tensor<f64>)>;
 
@@ -33,7 +31,7 @@ fn paths_are_names_in_order() {
     assert_eq!(ours[17], "11.points");
     struct Seen(Vec<String>);
     impl VisitorMut<f64> for Seen {
-        fn param<M: Manifold>(&mut self, path: &str, _: &mut Param<M, f64>) {
+        fn param<M: Steps>(&mut self, path: &str, _: &mut Param<M, f64>) {
             self.0.push(path.to_owned());
         }
     }
@@ -117,7 +115,7 @@ fn derived_walks_name_fields() {
     fn check(mut module: impl Module<f64>, expected: &[&str]) {
         struct Fill(f64);
         impl VisitorMut<f64> for Fill {
-            fn param<M: Manifold>(&mut self, _: &str, param: &mut Param<M, f64>) {
+            fn param<M: Steps>(&mut self, _: &str, param: &mut Param<M, f64>) {
                 self.0 += 1.0;
                 param.value_mut().data_mut().fill(self.0);
             }

@@ -2,8 +2,8 @@
 
 use cotangent_engine::domain::margin;
 use cotangent_engine::{Float, Row, Scalar, rng};
-use cotangent_manifolds::momentum::{Motion, Moving, Rule, composed};
-use cotangent_manifolds::{ConstantCurvature, Lorentz, Manifold, Stereographic};
+use cotangent_manifolds::steps::{Motion, Moving, Rule, composed};
+use cotangent_manifolds::{ConstantCurvature, Lorentz, Manifold, Steps, Stereographic};
 
 /// Adam without bias correction.
 #[derive(Clone, Copy)]
@@ -82,7 +82,7 @@ fn a_step_in_the_ball_is_the_composition() {
     }
 }
 
-/// A step without momentum is [`Manifold::descend`], and so is the first step with momentum. This
+/// A step without momentum is [`Steps::descend`], and so is the first step with momentum. This
 /// includes steps back past the origin, where the gradient is nearly parallel to the point and the small
 /// area between them decides.
 #[test]

@@ -4,7 +4,7 @@
 use cotangent_engine::domain::margin;
 use cotangent_engine::{Float, Invariant, Row, RowFormula, RowFunction, Rows, Scalar, ShapeError, Vector};
 use cotangent_manifolds::laws::{self, Gyrogroup, Lawful};
-use cotangent_manifolds::{ConstantCurvature, Manifold, OffManifold, Stereographic};
+use cotangent_manifolds::{ConstantCurvature, Manifold, OffManifold, Steps, Stereographic};
 
 /// What is wrong.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -350,6 +350,12 @@ impl Manifold for Mutant {
             }
         }
     }
+    fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
+        self.ball.contains(x)
+    }
+}
+
+impl Steps for Mutant {
     fn descend<R: Rows>(&self, x: &R, g: &R, rate: &R::Scalar) -> R {
         let rate = match self.fault {
             DescendUp => rate.clone(),
@@ -357,9 +363,6 @@ impl Manifold for Mutant {
         };
         let gradient = self.egrad_to_rgrad(x, g);
         self.exp(x, &R::vector(Double, [&gradient], [&rate]))
-    }
-    fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
-        self.ball.contains(x)
     }
 }
 

@@ -11,7 +11,7 @@ mod spectral;
 mod stiefel;
 
 use cotangent_engine::{Float, Row, Rows, Storage, Tape, Tensor, Var, check, rng};
-use cotangent_manifolds::Manifold;
+use cotangent_manifolds::{Manifold, Steps};
 use rand::RngExt;
 
 const DRAWS: u64 = 24;
@@ -139,7 +139,7 @@ impl<M: Manifold> Laws<M> {
 
 /// Gradients of every operation against finite differences. `m` makes the points and tangents from free
 /// coordinates.
-fn gradients<M: Manifold>(m: M, seed: u64) {
+fn gradients<M: Steps>(m: M, seed: u64) {
     let dim = m.fixed_dimension().unwrap();
     let width = m.ambient(dim);
     let origin = Tensor::new([width], m.origin::<f64>(dim).to_vec());
@@ -158,7 +158,7 @@ fn gradients<M: Manifold>(m: M, seed: u64) {
 }
 
 /// Every differentiable operation as a number.
-fn for_each_operation<M: Manifold>(
+fn for_each_operation<M: Steps>(
     m: M,
     mut each: impl FnMut(&str, &dyn for<'t> Fn([Var<'t, f64>; 4]) -> Var<'t, f64>),
 ) {

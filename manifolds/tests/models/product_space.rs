@@ -5,11 +5,11 @@ use std::ops::Range;
 use cotangent_engine::{Row, Tape, Tensor, rng};
 use cotangent_manifolds::{
     Euclidean, FactorVisitor, HalfSpace, Lorentz, Manifold, PoincareBall, Product, ProductSpace,
-    ProjectedSphere, SpaceForm, Sphere,
+    ProjectedSphere, SpaceForm, Sphere, Steps,
 };
 
 /// The results of all operations at the same random points.
-fn results<M: Manifold>(m: M, dim: usize) -> Vec<Vec<f64>> {
+fn results<M: Steps>(m: M, dim: usize) -> Vec<Vec<f64>> {
     let mut rng = rng::stream(5, 0, 0);
     let [x, y] = [1.2, 0.4].map(|radius| m.random_point::<f64>(dim, radius, &mut rng));
     let [u, v] = [&x, &x].map(|x| m.random_tangent(x, &mut rng));
@@ -40,7 +40,7 @@ fn results<M: Manifold>(m: M, dim: usize) -> Vec<Vec<f64>> {
 
 #[test]
 fn a_space_form_is_its_model() {
-    fn same<M: Manifold + Into<SpaceForm>>(m: M) {
+    fn same<M: Steps + Into<SpaceForm>>(m: M) {
         assert_eq!(results(m.into(), 3), results(m, 3));
         assert_eq!(results(ProductSpace::from(m.into()), 3), results(m, 3));
     }
@@ -64,7 +64,7 @@ fn a_product_space_is_the_product_of_its_factors() {
 fn a_visitor_sees_the_models_of_a_product_space() {
     struct Seen(Vec<(&'static str, Range<usize>)>);
     impl FactorVisitor for Seen {
-        fn factor<M: Manifold>(&mut self, _: &M, coordinates: Range<usize>) {
+        fn factor<M: Steps>(&mut self, _: &M, coordinates: Range<usize>) {
             self.0.push((M::NAME, coordinates));
         }
     }

@@ -5,7 +5,7 @@ use cotangent_engine::domain::bounded_time;
 use cotangent_engine::{Float, Row, Rows, Tape, Tensor, check};
 use cotangent_manifolds::{
     Curved, Euclidean, HalfSpace, Klein, Lorentz, Manifold, PoincareBall, Product, ProductSpace,
-    ProjectedSphere, Sphere, Stereographic,
+    ProjectedSphere, Sphere, Steps, Stereographic,
 };
 
 fn difference<T: Float>(x: &Row<T>, y: &Row<T>) -> Row<T> {

@@ -66,7 +66,7 @@ impl<'a, 't, T: Float> OnTape<'a, 't, T> {
         (self.rows["g"] * z).sum()
     }
     /// The operations that all models have.
-    fn model<M: Gyroplanes>(&self, m: &M, operation: &str) -> Var<'t, T> {
+    fn model<M: Gyroplanes + Steps>(&self, m: &M, operation: &str) -> Var<'t, T> {
         let [x, y, v, u] = ["x", "y", "v", "u"].map(|name| self.rows[name]);
         match operation {
             "dist" => m.dist(&x, &y).sum(),
@@ -81,7 +81,7 @@ impl<'a, 't, T: Float> OnTape<'a, 't, T> {
             _ => panic!("{operation}"),
         }
     }
-    fn with_cones<M: EntailmentCones + Gyroplanes>(&self, m: &M, operation: &str) -> Var<'t, T> {
+    fn with_cones<M: EntailmentCones + Gyroplanes + Steps>(&self, m: &M, operation: &str) -> Var<'t, T> {
         match operation {
             "cone_aperture" => m.cone_aperture(&self.rows["x"], 0.1).sum(),
             _ => self.model(m, operation),

@@ -15,7 +15,7 @@ use cotangent_engine::{Float, Row, Rows, Tape, Tensor, Var};
 use cotangent_manifolds::{
     Barycentre, Busemann, ConstantCurvature, Curved, EntailmentCones, Euclidean, FrechetMean, Grassmann,
     Gyroplanes, HalfSpace, Isometric, Klein, Lorentz, Manifold, OriginFrame, PoincareBall, Product,
-    Retraction, Spd, Sphere, Spread, Stereographic, Stiefel, WrappedNormal, direction,
+    Retraction, Spd, Sphere, Spread, Steps, Stereographic, Stiefel, WrappedNormal, direction,
 };
 
 struct Case {
@@ -162,7 +162,7 @@ fn check(table: &str, evaluate: [fn(&str, &Case) -> Vec<f64>; 2], bounds: [f64; 
 }
 
 /// The operations that all models of constant curvature have.
-fn model<M: OriginFrame, T: Float>(m: M, operation: &str, case: &Case) -> Vec<f64> {
+fn model<M: OriginFrame + Steps, T: Float>(m: M, operation: &str, case: &Case) -> Vec<f64> {
     let [x, y] = ["x", "y"].map(|name| case.row::<T>(name));
     let density = |spread| vec![WrappedNormal::new(m, x.clone(), spread).log_density(&y)];
     match operation {
@@ -177,7 +177,7 @@ fn model<M: OriginFrame, T: Float>(m: M, operation: &str, case: &Case) -> Vec<f6
 }
 
 /// The operations of all manifolds.
-fn manifold<M: Manifold, T: Float>(m: M, operation: &str, case: &Case) -> Vec<f64> {
+fn manifold<M: Steps, T: Float>(m: M, operation: &str, case: &Case) -> Vec<f64> {
     let [x, y, v, u] = ["x", "y", "v", "u"].map(|name| case.row::<T>(name));
     match operation {
         "dist" => vec![m.dist(&x, &y)],
@@ -201,7 +201,7 @@ fn manifold<M: Manifold, T: Float>(m: M, operation: &str, case: &Case) -> Vec<f6
 }
 
 /// The operations of all models of hyperbolic space.
-fn hyperbolic<M: Busemann + Gyroplanes + OriginFrame, T: Float>(
+fn hyperbolic<M: Busemann + Gyroplanes + OriginFrame + Steps, T: Float>(
     m: M,
     operation: &str,
     case: &Case,
@@ -225,7 +225,7 @@ fn hyperbolic<M: Busemann + Gyroplanes + OriginFrame, T: Float>(
 /// The operations of models with cones.
 fn with_cones<M, T: Float>(m: M, operation: &str, case: &Case) -> Vec<f64>
 where
-    M: EntailmentCones + OriginFrame + Busemann + Gyroplanes,
+    M: EntailmentCones + OriginFrame + Busemann + Gyroplanes + Steps,
 {
     const K: f64 = 0.1;
     let [x, y] = ["x", "y"].map(|name| case.row::<T>(name));
@@ -422,7 +422,7 @@ fn means_of_weighted_points() {
 }
 
 /// The operations that the manifolds of frames have.
-fn frames<M: Manifold, T: Float>(m: M, operation: &str, case: &Case) -> Vec<f64> {
+fn frames<M: Steps, T: Float>(m: M, operation: &str, case: &Case) -> Vec<f64> {
     let [x, v, g] = ["x", "v", "g"].map(|name| case.row::<T>(name));
     let point = |z: Row<T>| {
         m.contains(&z).unwrap();

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use cotangent_engine::{Device, Elementwise, Float, Scalar, Tape, Tensor, Var};
-use cotangent_manifolds::momentum::Motion;
-use cotangent_manifolds::{FactorVisitor, Manifold, Module, Param, Path, Visitor};
+use cotangent_manifolds::steps::Motion;
+use cotangent_manifolds::{FactorVisitor, Module, Param, Path, Steps, Visitor};
 
 use crate::algorithm::{Algorithm, FactorOnTape};
 use crate::gradient_source::GradientSource;
@@ -53,7 +53,7 @@ pub(crate) struct Tables<'a, T: Float> {
 impl<T: Float> Tables<'_, T> {
     /// Moves the parameter. If a result of a row would not be finite, the row and its state stay
     /// unchanged. Returns 0 for each row that moved and NaN for each row that did not: `[rows, 1]`.
-    pub(crate) fn step<A: Algorithm, M: Manifold>(
+    pub(crate) fn step<A: Algorithm, M: Steps>(
         self,
         algorithm: A,
         manifold: &M,
@@ -131,7 +131,7 @@ fn flag<'t, T: Float>(all: impl IntoIterator<Item = Var<'t, T>>, n: usize) -> Va
 }
 
 impl<A: Algorithm, T: Float> FactorVisitor for StepFactors<'_, '_, A, T> {
-    fn factor<M: Manifold>(&mut self, manifold: &M, columns: Range<usize>) {
+    fn factor<M: Steps>(&mut self, manifold: &M, columns: Range<usize>) {
         let before = self.moments;
         self.moments += manifold.moments(columns.len());
         let part = Part { columns, moments: before..self.moments };
@@ -196,7 +196,7 @@ pub(crate) fn norm<T: Float, N: Module<T>>(
         names: Vec<(String, usize)>,
     }
     impl<T: Float, G: GradientSource<T>> Visitor<T> for OfParams<'_, '_, T, G> {
-        fn param<M: Manifold>(&mut self, path: &str, param: &Param<M, T>) {
+        fn param<M: Steps>(&mut self, path: &str, param: &Param<M, T>) {
             let (points, width) = (param.value(), param.value().width());
             let Some((rows, gradient)) = self.gradients.tensor(param.id(), width) else { return };
             if !gradient.is_empty() {
@@ -215,7 +215,7 @@ pub(crate) fn norm<T: Float, N: Module<T>>(
         norms: &'a mut Vec<Var<'t, T>>,
     }
     impl<T: Float> FactorVisitor for OfFactors<'_, '_, T> {
-        fn factor<M: Manifold>(&mut self, manifold: &M, columns: Range<usize>) {
+        fn factor<M: Steps>(&mut self, manifold: &M, columns: Range<usize>) {
             let width = self.points.width();
             let x = read(self.tape, self.points, self.rows, width, &columns);
             let g = read(self.tape, &self.gradient, None, width, &columns);

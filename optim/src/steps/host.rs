@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use cotangent_engine::Float;
-use cotangent_manifolds::momentum::Moving;
+use cotangent_manifolds::steps::Moving;
 
 /// Elements of one task: a few microseconds of work, and small enough to stay in a cache with all
 /// intermediate results.

@@ -4,7 +4,7 @@
 use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Row, Tensor, Var};
 use cotangent_manifolds::{
-    Euclidean, Grassmann, HalfSpace, Klein, Lorentz, Manifold, PoincareBall, Point, Product, Spd, Sphere,
+    Euclidean, Grassmann, HalfSpace, Klein, Lorentz, PoincareBall, Point, Product, Spd, Sphere, Steps,
     Stereographic, Stiefel,
 };
 use cotangent_optim::solvers::{
@@ -14,7 +14,7 @@ use cotangent_optim::solvers::{
 /// A check to run on a manifold of dimension `dim`, within `radius` of its origin, where any two points
 /// have exactly one shortest geodesic.
 pub trait OnManifold {
-    fn on<M: Manifold>(&mut self, name: &str, m: M, dim: usize, radius: f64);
+    fn on<M: Steps>(&mut self, name: &str, m: M, dim: usize, radius: f64);
 }
 
 /// Runs the check on every manifold of the library.
@@ -37,20 +37,20 @@ pub fn every_manifold(work: &mut impl OnManifold) {
 }
 
 /// A table of random points, one per row.
-pub fn points<M: Manifold, T: Float>(m: &M, n: usize, dim: usize, radius: f64, rng: &mut Rng) -> Tensor<T> {
+pub fn points<M: Steps, T: Float>(m: &M, n: usize, dim: usize, radius: f64, rng: &mut Rng) -> Tensor<T> {
     let mut table = Tensor::zeros([n, m.ambient(dim)]);
     (0..n).for_each(|i| table.row_mut(i).copy_from_slice(&m.random_point::<T>(dim, radius, rng)));
     table
 }
 
 /// Half the sum of the squared distances.
-pub fn pull<'t, M: Manifold, T: Float>(x: &Point<M, Var<'t, T>>, target: &Tensor<T>) -> Var<'t, T> {
+pub fn pull<'t, M: Steps, T: Float>(x: &Point<M, Var<'t, T>>, target: &Tensor<T>) -> Var<'t, T> {
     let tape = x.coordinates().tape();
     0.5 * x.dist(&Point::new(*x.manifold(), tape.constant(target))).square().sum()
 }
 
 /// The largest distance between corresponding rows.
-pub fn farthest<M: Manifold>(m: &M, x: &Tensor<f64>, y: &Tensor<f64>) -> f64 {
+pub fn farthest<M: Steps>(m: &M, x: &Tensor<f64>, y: &Tensor<f64>) -> f64 {
     m.dist(x, y).data().iter().fold(0.0, |largest, d| d.max(largest))
 }
 
@@ -61,7 +61,7 @@ pub fn combine(a: f64, u: &Row<f64>, b: f64, v: &Row<f64>) -> Row<f64> {
 }
 
 /// Runs every solver on a problem, and passes its name and solution to `check`.
-pub fn solve_all<M: Manifold, F: FnMut(&Row<f64>) -> (f64, Row<f64>)>(
+pub fn solve_all<M: Steps, F: FnMut(&Row<f64>) -> (f64, Row<f64>)>(
     problem: &mut Problem<M, F>,
     start: &Row<f64>,
     stopping: Stopping,

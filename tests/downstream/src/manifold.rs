@@ -47,6 +47,8 @@ impl Manifold for Stretched {
     fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> { Euclidean.contains(x) }
 }
 
+impl Steps for Stretched {}
+
 impl Lawful for Stretched {
     fn curvature_bounds(&self) -> [f64; 2] {
         [0.0; 2]

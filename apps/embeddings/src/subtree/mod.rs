@@ -278,7 +278,7 @@ fn fit<G>(
     device: &Device,
 ) -> Result<Fit>
 where
-    G: Manifold + Module<f64> + for<'t> GyrovectorSpace<'t, f64, Learned = G>,
+    G: Steps + Module<f64> + for<'t> GyrovectorSpace<'t, f64, Learned = G>,
 {
     let dim = points.width();
     let part = |nodes: &[u32]| {

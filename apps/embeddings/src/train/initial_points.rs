@@ -116,7 +116,7 @@ mod tests {
             ("inner", "middle"),
         ]);
         let number = |name: &str| graph.names.iter().position(|other| other == name).unwrap();
-        fn check<M: Manifold, T: Float>(m: &M, graph: &Graph, pairs: &[[usize; 2]], root: usize) {
+        fn check<M: Steps, T: Float>(m: &M, graph: &Graph, pairs: &[[usize; 2]], root: usize) {
             let (mut rng, dim) = (rng::stream(1, 2, 3), 3);
             let before = Embedding::<M, T>::uniform("x", *m, 5, dim, 0.3, &mut rng).points.value().clone();
             let mut after = before.clone();

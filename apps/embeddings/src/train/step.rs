@@ -38,7 +38,7 @@ pub(crate) struct Formulas {
 
 impl Formulas {
     /// The distance and a step of gradient descent, if both are row formulas.
-    pub(crate) fn new<M: Manifold>(manifold: &M, width: usize, rate: f64) -> Option<Self> {
+    pub(crate) fn new<M: Steps>(manifold: &M, width: usize, rate: f64) -> Option<Self> {
         Some(Formulas {
             distance: StraightLine::number(width, |[x, y]| manifold.dist(x, y))?,
             descent: StraightLine::vector(width, |[x, g]| manifold.descend(x, g, &x.constant(rate)))?,

@@ -68,9 +68,7 @@ impl<'t, T: Float> Located<'t, T> {
 }
 
 /// A geometry in which a part of the model can be.
-pub(crate) trait PartSpace<T: Float>:
-    Manifold + for<'t> GyrovectorSpace<'t, T, Learned = Self>
-{
+pub(crate) trait PartSpace<T: Float>: Steps + for<'t> GyrovectorSpace<'t, T, Learned = Self> {
     /// Points in this geometry: by exp₀ or log₀ if they are in the other (section 6.1.2).
     fn take<'t>(&self, x: Located<'t, T>) -> Point<Self, Var<'t, T>>;
 

@@ -92,7 +92,7 @@ fn loss<'t, T: Float>(model: &Model<T>, tape: &'t Tape<T>, examples: &[&Example]
 struct Named<'a, T: Float>(&'a cotangent::engine::Gradients<'a, T>, Vec<(String, bool)>);
 
 impl<T: Float> cotangent::module::Visitor<T> for Named<'_, T> {
-    fn param<M: Manifold>(&mut self, path: &str, param: &Param<M, T>) {
+    fn param<M: Steps>(&mut self, path: &str, param: &Param<M, T>) {
         let gradient = self
             .0
             .param(param.id())

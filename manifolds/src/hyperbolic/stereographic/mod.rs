@@ -26,7 +26,7 @@ use cotangent_engine::domain::margin;
 use cotangent_engine::{Float, Row, Rows, update_rows};
 
 use crate::manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold, at_least_one, existing};
-use crate::momentum::{Motion, Moving, Rule, composed};
+use crate::steps::{Motion, Moving, Rule, Steps, composed};
 pub use curved::Curved;
 pub use matvec::MatVec;
 
@@ -269,6 +269,22 @@ impl<S: Sign> Manifold for KappaStereographic<S> {
     fn project<R: Rows>(&self, x: &R) -> R {
         self.curved(x).project(x)
     }
+    fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
+        OffManifold::unless_finite(Self::NAME, x, 1)?;
+        let m = margin(x, self.kappa);
+        if self.kappa >= 0.0 && !m.is_finite() {
+            let by = x.iter().fold(0.0_f64, |m, c| m.max(c.to_f64().abs()));
+            return Err(OffManifold {
+                manifold: Self::NAME,
+                condition: "coordinates whose squares are numbers",
+                by,
+            });
+        }
+        OffManifold::unless_inside(Self::NAME, m)
+    }
+}
+
+impl<S: Sign> Steps for KappaStereographic<S> {
     fn descend<R: Rows>(&self, x: &R, g: &R, rate: &R::Scalar) -> R {
         self.curved(x).descend(x, g, rate)
     }
@@ -293,18 +309,5 @@ impl<S: Sign> Manifold for KappaStereographic<S> {
         }
         let step = step::Step { rule, kappa: self.kappa };
         update_rows(&step, [rows.points, rows.momenta], [rows.gradients], rows.moments, rows.width)
-    }
-    fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
-        OffManifold::unless_finite(Self::NAME, x, 1)?;
-        let m = margin(x, self.kappa);
-        if self.kappa >= 0.0 && !m.is_finite() {
-            let by = x.iter().fold(0.0_f64, |m, c| m.max(c.to_f64().abs()));
-            return Err(OffManifold {
-                manifold: Self::NAME,
-                condition: "coordinates whose squares are numbers",
-                by,
-            });
-        }
-        OffManifold::unless_inside(Self::NAME, m)
     }
 }

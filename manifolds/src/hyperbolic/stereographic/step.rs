@@ -4,7 +4,7 @@
 use cotangent_engine::{Domain, RowUpdate, Scalar};
 
 use super::formulas::{descent, flow, inverse_metric};
-use crate::momentum::Rule;
+use crate::steps::Rule;
 
 /// The step of a rule.
 pub(super) struct Step<'a, U> {

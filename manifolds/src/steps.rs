@@ -1,4 +1,4 @@
-//! Steps of first-order optimisers with momentum: SGD with momentum, Adam and their kin.
+//! How optimisers move points: plain descent, and steps with momentum as in SGD, Adam and their kin.
 //!
 //! ```text
 //! r  = egrad_to_rgrad(x, g)          the Riemannian gradient
@@ -9,9 +9,99 @@
 //!
 //! Bonnabel 2013; Bécigneul & Ganea 2019 (Riemannian adaptive optimisation methods), algorithm 1.
 
-use cotangent_engine::{Elementwise, Float, Rows, Scalar, Tape, Var};
+use std::ops::Range;
+
+use cotangent_engine::{Elementwise, Float, Rows, Scalar, Tape, Var, row_formula};
 
 use crate::manifold::Manifold;
+
+/// A manifold whose points an optimiser can move. Every method has a default, made of the operations of
+/// [`Manifold`]; so a manifold of one's own needs only `impl Steps for Own {}`.
+pub trait Steps: Manifold {
+    /// The point `x` itself, unless it is so far out that its coordinates cannot hold the radial part of
+    /// a gradient: then the farthest point on its radius where they can. The default is `x`.
+    /// [`Lorentz`](crate::Lorentz) has such a bound, `x₀√−κ = 1/(4ε)`, as a factor of a product
+    /// too. Steps of SGD and Adam end with this; [`exp`](Manifold::exp), and the deterministic solvers, do
+    /// not.
+    fn bounded<R: Rows>(&self, x: &R) -> R {
+        x.clone()
+    }
+
+    /// [`descend`](Self::descend) in place on the calling thread, with the same result up to rounding.
+    /// Points and gradients are `[rows, width]`.
+    ///
+    /// # Errors
+    /// The first row whose result would not be finite. It is unchanged; other rows may have moved.
+    fn descend_rows<T: Float>(
+        &self,
+        points: &mut [T],
+        gradients: &[T],
+        width: usize,
+        rate: f64,
+    ) -> Result<(), usize> {
+        descended(self, points, gradients, width, rate)
+    }
+
+    /// One step of Riemannian gradient descent: `exp(x, −rate · egrad_to_rgrad(x, g))`,
+    /// [`bounded`](Self::bounded).
+    fn descend<R: Rows>(&self, x: &R, g: &R, rate: &R::Scalar) -> R {
+        let gradient = self.egrad_to_rgrad(x, g);
+        self.bounded(&self.exp(x, &R::vector(Descent, [&gradient], [rate])))
+    }
+
+    /// [`descend`](Self::descend) on a tape, for steps on a device: points and gradients are
+    /// `[rows, width]`. A manifold whose [`descend_rows`](Self::descend_rows) has a shorter form that
+    /// rounds differently uses that form here too.
+    fn descend_on_tape<'t, T: Float>(&self, x: Var<'t, T>, g: Var<'t, T>, rate: f64) -> Var<'t, T> {
+        self.descend(&x, &g, &x.constant(rate))
+    }
+
+    /// Number of second moments that adaptive optimisers keep for a row of this width. It is one, of the
+    /// Riemannian norm, so that steps commute with isometries; in Euclidean space it is one for each
+    /// coordinate. Bécigneul & Ganea 2019.
+    fn moments(&self, width: usize) -> usize {
+        let _ = width;
+        1
+    }
+
+    /// A step of rows with momentum, on the calling thread. The default is
+    /// [`composed`]; a manifold may have a shorter form of the same.
+    ///
+    /// # Errors
+    /// The first row whose point, momentum or moment would not be finite. It is unchanged; rows before
+    /// it may have changed.
+    fn step<U: Rule<K>, T: Float, const K: usize>(
+        &self,
+        rule: &U,
+        motion: Motion,
+        rows: Moving<'_, T, K>,
+    ) -> Result<(), usize> {
+        composed(self, rule, motion, rows)
+    }
+
+    /// [`step`](Self::step) on a tape, for steps on a device. The caller must look for rows that are not
+    /// finite. The default is [`on_tape`].
+    fn step_on_tape<'t, U: Rule<K> + 'static, T: Float, const K: usize>(
+        &self,
+        rule: U,
+        motion: Motion,
+        rows: OnTape<'t, T, K>,
+    ) -> OnTape<'t, T, K> {
+        on_tape(self, rule, motion, rows)
+    }
+
+    /// Calls `visitor` with the manifold itself and the `coordinates` of a row; for a product, with each
+    /// factor and its part of them. Optimisers take their steps factor by factor.
+    fn factors<V: FactorVisitor>(&self, coordinates: Range<usize>, visitor: &mut V) {
+        visitor.factor(self, coordinates);
+    }
+}
+
+/// Receives the factors of a product.
+pub trait FactorVisitor {
+    /// A factor, and the coordinates of a row that are its own.
+    fn factor<M: Steps>(&mut self, manifold: &M, coordinates: Range<usize>);
+}
 
 /// What distinguishes one optimiser from another: a rule for scalars, with `K` second moments.
 pub trait Rule<const K: usize>: Copy + Send + Sync {
@@ -42,7 +132,7 @@ pub struct Moving<'a, T, const K: usize> {
     pub points: &'a mut [T],
     /// Their momenta, tangent vectors: `[rows, width]`.
     pub momenta: &'a mut [T],
-    /// Their second moments, [`Manifold::moments`] for each row.
+    /// Their second moments, [`Steps::moments`] for each row.
     pub moments: [&'a mut [T]; K],
     /// The gradients with respect to the coordinates: `[rows, width]`.
     pub gradients: &'a [T],
@@ -50,12 +140,12 @@ pub struct Moving<'a, T, const K: usize> {
     pub width: usize,
 }
 
-/// A step without momentum, composed of [`Manifold::descend`]: the default of
-/// [`Manifold::descend_rows`].
+/// A step without momentum, composed of [`Steps::descend`]: the default of
+/// [`Steps::descend_rows`].
 ///
 /// # Errors
 /// The first row whose result would not be finite. Nothing is changed.
-pub fn descended<M: Manifold, T: Float>(
+pub fn descended<M: Steps, T: Float>(
     manifold: &M,
     points: &mut [T],
     gradients: &[T],
@@ -81,7 +171,7 @@ pub fn descended<M: Manifold, T: Float>(
 /// The equations of a step, given the points, their momenta and the coordinate gradients: the new points
 /// and momenta. `length` returns the lengths of the steps, `[rows, 1]`, from the squared norms of the
 /// Riemannian gradients.
-fn stepped<'t, M: Manifold, T: Float>(
+fn stepped<'t, M: Steps, T: Float>(
     manifold: &M,
     [keep, take]: [f64; 2],
     motion: Motion,
@@ -105,11 +195,11 @@ fn stepped<'t, M: Manifold, T: Float>(
 }
 
 /// A step composed of the operations of a manifold, with one second moment for each row: the default of
-/// [`Manifold::step`].
+/// [`Steps::step`].
 ///
 /// # Errors
 /// The first row whose result would not be finite. Nothing is changed.
-pub fn composed<M: Manifold, U: Rule<K>, T: Float, const K: usize>(
+pub fn composed<M: Steps, U: Rule<K>, T: Float, const K: usize>(
     manifold: &M,
     rule: &U,
     motion: Motion,
@@ -190,8 +280,8 @@ impl<U: Rule<K> + 'static, const K: usize> Elementwise for Number<U, K> {
 
 /// As [`composed`], with one second moment for each row, but recorded on the tape of the rows, which may
 /// be a device's. The caller must look for rows that are not finite. The default of
-/// [`Manifold::step_on_tape`].
-pub fn on_tape<'t, M: Manifold, U: Rule<K> + 'static, T: Float, const K: usize>(
+/// [`Steps::step_on_tape`].
+pub fn on_tape<'t, M: Steps, U: Rule<K> + 'static, T: Float, const K: usize>(
     manifold: &M,
     rule: U,
     motion: Motion,
@@ -207,4 +297,10 @@ pub fn on_tape<'t, M: Manifold, U: Rule<K> + 'static, T: Float, const K: usize>(
         number(0)
     });
     OnTape { points, momenta, moments: new_moments, gradients }
+}
+
+row_formula! {
+    /// `−t v`, t = parameter 0.
+    Descent = "descent": vector [Input(0)];
+    t = Param(0) => [-t]
 }

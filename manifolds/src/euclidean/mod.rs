@@ -1,12 +1,14 @@
 //! Euclidean space.
 
+pub mod formulas;
+
 use std::ops::{Add, Deref, Div, Mul, Neg, Sub};
 
 use cotangent_engine::{Elementwise, Float, Row, Rows, Scalar, Var, update_elements};
 
 use crate::manifold::{ConstantCurvature, Manifold, OffManifold};
-use crate::momentum::{Motion, Moving, OnTape, Rule};
 use crate::point::Point;
+use crate::steps::{Motion, Moving, OnTape, Rule, Steps};
 
 /// Euclidean space of any dimension, with the plain metric: `dist = ‖x − y‖`.
 ///
@@ -14,59 +16,6 @@ use crate::point::Point;
 /// 2018).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Euclidean;
-
-/// The row formulas of Euclidean space.
-pub mod formulas {
-    use cotangent_engine::registry::{Formula, Sample::Free};
-    use cotangent_engine::{norm, row_formula};
-
-    row_formula! {
-        /// `⟨u, v⟩`.
-        pub Inner = "euclidean.inner": number [Input(0), Input(1)];
-        uv = Dot(0, 1) => uv
-    }
-
-    row_formula! {
-        /// `‖x − y‖`.
-        pub Dist = "euclidean.dist": number [Difference(1, 0)];
-        dd = Dot(0, 0), extreme = Extreme(0) => norm(dd, extreme)
-    }
-
-    row_formula! {
-        /// `‖v‖`.
-        pub Norm = "euclidean.norm": number [Input(0)];
-        vv = Dot(0, 0), extreme = Extreme(0) => norm(vv, extreme)
-    }
-
-    row_formula! {
-        /// `x + v`.
-        pub Add = "euclidean.add": vector [Sum(0, 1)];
-         => [S::one()]
-    }
-
-    row_formula! {
-        /// `y − x`.
-        pub Sub = "euclidean.sub": vector [Difference(1, 0)];
-         => [S::one()]
-    }
-
-    row_formula! {
-        /// Signed distance `⟨x − p, a⟩/‖a‖` from x to the hyperplane through p with normal a; 0 for
-        /// a = 0.
-        pub Gyroplane = "euclidean.gyroplane": number [Difference(0, 1), Input(2)];
-        along = Along(0, 1) => along
-    }
-
-    /// All formulas of the space, for the test that compares their evaluations.
-    pub const ALL: &[Formula] = &[
-        Formula::row(Inner, Free, &[]),
-        Formula::row(Dist, Free, &[]),
-        Formula::row(Norm, Free, &[]),
-        Formula::row(Add, Free, &[]),
-        Formula::row(Sub, Free, &[]),
-        Formula::row(Gyroplane, Free, &[]),
-    ];
-}
 
 /// A coordinate after a step without momentum, in the arithmetic of its type.
 #[inline(always)]
@@ -168,6 +117,12 @@ impl Manifold for Euclidean {
     fn project<R: Rows>(&self, x: &R) -> R {
         x.clone()
     }
+    fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
+        OffManifold::unless_finite(Self::NAME, x, 1)
+    }
+}
+
+impl Steps for Euclidean {
     fn moments(&self, width: usize) -> usize {
         width
     }
@@ -225,9 +180,6 @@ impl Manifold for Euclidean {
             moments: std::array::from_fn(|k| result(2 + k)),
             gradients,
         }
-    }
-    fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
-        OffManifold::unless_finite(Self::NAME, x, 1)
     }
 }
 
