@@ -11,7 +11,7 @@ use crate::angle;
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error("not a point of {manifold}: {condition} fails by {by:e}")]
 pub struct OffManifold {
-    /// The manifold's name.
+    /// The manifold's [`TITLE`](Manifold::TITLE).
     pub manifold: &'static str,
     /// The condition that points satisfy.
     pub condition: &'static str,
@@ -51,7 +51,7 @@ impl OffManifold {
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error("not a tangent vector of {manifold} at this point: {by:e} of it is off the tangent space")]
 pub struct OffTangent {
-    /// The manifold's name.
+    /// The manifold's [`TITLE`](Manifold::TITLE).
     pub manifold: &'static str,
     /// The largest coordinate of the part off the tangent space, relative to the vector's largest
     /// coordinate; NaN or infinite for a vector with such coordinates.
@@ -67,13 +67,13 @@ pub(crate) fn tangent_within<M: Manifold, T: Float>(
     v: &Row<T>,
     condition: f64,
 ) -> Result<(), OffTangent> {
-    assert_eq!(v.len(), x.len(), "{}: the vector must have as many coordinates as the point", M::NAME);
+    assert_eq!(v.len(), x.len(), "{}: the vector must have as many coordinates as the point", M::TITLE);
     // Keeps NaN, which arises where the projection overflows.
     let largest = |v: &[T]| {
         let abs = v.iter().map(|c| c.to_f64().abs());
         abs.fold(0.0_f64, |m, c| if c > m || c.is_nan() { c } else { m })
     };
-    let off = |by| Err(OffTangent { manifold: M::NAME, by });
+    let off = |by| Err(OffTangent { manifold: M::TITLE, by });
     if let Some(by) = v.iter().map(|c| c.to_f64().abs()).find(|c| !c.is_finite()) {
         return off(by);
     }
@@ -93,7 +93,7 @@ pub(crate) fn at_least_one(manifold: &str, dim: usize) {
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error("{manifold} needs {needs} curvature, not kappa = {kappa}")]
 pub struct CurvatureError {
-    /// The manifold's name.
+    /// The manifold's [`TITLE`](Manifold::TITLE).
     pub manifold: &'static str,
     /// What is asked for: `"negative"`, `"finite"`.
     pub needs: &'static str,
@@ -131,8 +131,11 @@ impl CurvatureError {
 /// [`fixed_dimension`](Self::fixed_dimension). How optimisers move its points is in the subtrait
 /// [`Steps`](crate::Steps), all of whose methods have defaults.
 pub trait Manifold: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
-    /// The name used in files and messages.
+    /// The key that tells manifolds apart: `klein`.
     const NAME: &'static str;
+
+    /// What messages call the manifold: `the Klein model`. The default is [`NAME`](Self::NAME).
+    const TITLE: &'static str = Self::NAME;
 
     /// The only dimension of a manifold of fixed size; `None` for a family with a member of every
     /// dimension. If there is one, methods that take a dimension accept no other.

@@ -106,6 +106,7 @@ macro_rules! factorwise {
 
 impl<A: Manifold, B: Manifold> Manifold for Product<A, B> {
     const NAME: &'static str = "product";
+    const TITLE: &'static str = "the product";
 
     fn fixed_dimension(&self) -> Option<usize> {
         self.right.fixed_dimension().map(|right| self.left_dimension + right)
@@ -157,7 +158,7 @@ impl<A: Manifold, B: Manifold> Manifold for Product<A, B> {
     }
     /// The error is that of the first factor whose part is off, and has that factor's name.
     fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
-        OffManifold::unless_finite(Self::NAME, x, self.split() + 1)?;
+        OffManifold::unless_finite(Self::TITLE, x, self.split() + 1)?;
         let (left, right) = x.split_at(self.split());
         self.left.contains(left)?;
         self.right.contains(right)

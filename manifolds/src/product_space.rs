@@ -125,6 +125,7 @@ impl ProductSpace {
 
 impl Manifold for ProductSpace {
     const NAME: &'static str = "product space";
+    const TITLE: &'static str = "the product space";
 
     fn ambient(&self, dim: usize) -> usize {
         self.first_width() + self.last.ambient(dim.saturating_sub(self.first_dimensions()))
@@ -178,7 +179,7 @@ impl Manifold for ProductSpace {
     /// The error is that of the first factor whose part is off, and has that factor's name.
     fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
         if self.count > 0 {
-            OffManifold::unless_finite(Self::NAME, x, self.first_width() + 1)?;
+            OffManifold::unless_finite(Self::TITLE, x, self.first_width() + 1)?;
         }
         self.factors_of_width(x.len()).try_for_each(|(space, coordinates)| space.contains(&x[coordinates]))
     }

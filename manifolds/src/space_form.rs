@@ -73,6 +73,7 @@ impl ConstantCurvature for SpaceForm {
 
 impl Manifold for SpaceForm {
     const NAME: &'static str = "space form";
+    const TITLE: &'static str = "the space form";
 
     fn ambient(&self, dim: usize) -> usize {
         with_model!(self, m => m.ambient(dim))

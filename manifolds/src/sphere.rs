@@ -47,7 +47,7 @@ impl Sphere {
         if kappa > 0.0 && kappa.is_finite() {
             return Ok(Sphere { kappa });
         }
-        Err(CurvatureError { manifold: "the sphere", needs: "positive", kappa })
+        Err(CurvatureError { manifold: Self::TITLE, needs: "positive", kappa })
     }
 }
 
@@ -183,6 +183,7 @@ impl ConstantCurvature for Sphere {
 
 impl Manifold for Sphere {
     const NAME: &'static str = "sphere";
+    const TITLE: &'static str = "the sphere";
 
     euclidean_metric!();
 
@@ -194,7 +195,7 @@ impl Manifold for Sphere {
     }
     #[track_caller]
     fn origin<T: Float>(&self, dim: usize) -> Row<T> {
-        at_least_one(Self::NAME, dim);
+        at_least_one(Self::TITLE, dim);
         let mut row = Row::from(vec![T::zero(); dim + 1].as_slice());
         row[0] = T::nearest(self.kappa.sqrt().recip());
         row
@@ -218,12 +219,12 @@ impl Manifold for Sphere {
         R::vector(formulas::Project, [x], [&x.constant(self.kappa)])
     }
     fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
-        OffManifold::unless_finite(Self::NAME, x, 2)?;
+        OffManifold::unless_finite(Self::TITLE, x, 2)?;
         let by = margin(x, -self.kappa).abs();
         if by <= sphere_tolerance::<T>() {
             return Ok(());
         }
-        Err(OffManifold { manifold: Self::NAME, condition: "kappa |x|^2 = 1", by })
+        Err(OffManifold { manifold: Self::TITLE, condition: "kappa |x|^2 = 1", by })
     }
 }
 

@@ -18,6 +18,9 @@ use crate::manifold::Manifold;
 /// A manifold whose points an optimiser can move. Every method has a default, made of the operations of
 /// [`Manifold`]; so a manifold of one's own needs only `impl Steps for Own {}`.
 pub trait Steps: Manifold {
+    /// Whether this is Euclidean space itself, in which the algorithms of optimisers are the ordinary ones.
+    const FLAT: bool = false;
+
     /// The point `x` itself, unless it is so far out that its coordinates cannot hold the radial part of
     /// a gradient: then the farthest point on its radius where they can. The default is `x`.
     /// [`Lorentz`](crate::Lorentz) has such a bound, `x₀√−κ = 1/(4ε)`, as a factor of a product

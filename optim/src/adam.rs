@@ -6,8 +6,8 @@
 //! second moment for each coordinate, which is Adam itself.
 
 use cotangent_engine::{Float, Scalar};
+use cotangent_manifolds::Steps;
 use cotangent_manifolds::steps::{Motion, Moving, Rule};
-use cotangent_manifolds::{Euclidean, Manifold, Steps};
 
 use crate::algorithm::{Algorithm, FactorOnTape, FactorRows};
 use crate::error::{OptimError, setting};
@@ -132,7 +132,7 @@ impl Adam {
     /// The rate of SGD on this manifold, if SGD replaces Adam there.
     fn sgd<M: Steps>(&self, rate: f64) -> Option<f64> {
         let factor = self.sgd_on_curved?;
-        (M::NAME != Euclidean::NAME).then_some(rate * factor)
+        (!M::FLAT).then_some(rate * factor)
     }
 
     /// The coefficients of step number `steps`.

@@ -86,6 +86,7 @@ impl ConstantCurvature for Euclidean {
 
 impl Manifold for Euclidean {
     const NAME: &'static str = "euclidean";
+    const TITLE: &'static str = "Euclidean space";
 
     fn origin<T: Float>(&self, dim: usize) -> Row<T> {
         Row::from(vec![T::zero(); dim].as_slice())
@@ -118,11 +119,13 @@ impl Manifold for Euclidean {
         x.clone()
     }
     fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
-        OffManifold::unless_finite(Self::NAME, x, 1)
+        OffManifold::unless_finite(Self::TITLE, x, 1)
     }
 }
 
 impl Steps for Euclidean {
+    const FLAT: bool = true;
+
     fn moments(&self, width: usize) -> usize {
         width
     }

@@ -45,7 +45,7 @@ impl HalfSpace {
     /// # Errors
     /// If `kappa` is not negative and finite.
     pub fn try_new(kappa: f64) -> Result<Self, CurvatureError> {
-        Ok(HalfSpace { kappa: CurvatureError::unless_negative("the half-space model", kappa)? })
+        Ok(HalfSpace { kappa: CurvatureError::unless_negative(Self::TITLE, kappa)? })
     }
 }
 
@@ -364,10 +364,11 @@ impl ConstantCurvature for HalfSpace {
 
 impl Manifold for HalfSpace {
     const NAME: &'static str = "half_space";
+    const TITLE: &'static str = "the half-space model";
 
     #[track_caller]
     fn origin<T: Float>(&self, dim: usize) -> Row<T> {
-        at_least_one(Self::NAME, dim);
+        at_least_one(Self::TITLE, dim);
         let mut row = Row::from(vec![T::zero(); dim].as_slice());
         row[dim - 1] = T::one();
         row
@@ -403,13 +404,13 @@ impl Manifold for HalfSpace {
         R::vector(formulas::Project, [x], [])
     }
     fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
-        OffManifold::unless_finite(Self::NAME, x, 1)?;
+        OffManifold::unless_finite(Self::TITLE, x, 1)?;
         let by = least_height::<T>() - x[x.len() - 1].to_f64();
         if by <= 0.0 {
             return Ok(());
         }
         let condition = "a positive last coordinate, no subnormal one";
-        Err(OffManifold { manifold: Self::NAME, condition, by })
+        Err(OffManifold { manifold: Self::TITLE, condition, by })
     }
 }
 

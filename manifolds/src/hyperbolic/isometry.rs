@@ -223,7 +223,7 @@ macro_rules! hyperbolic {
         impl<$($generic)*> Hyperbolic for $model {
             fn of_curvature(kappa: f64) -> Result<Self, CurvatureError> {
                 let model = <$model>::try_new(kappa)?;
-                CurvatureError::unless_negative(<$model>::NAME, kappa).map(|_| model)
+                CurvatureError::unless_negative(<$model>::TITLE, kappa).map(|_| model)
             }
             fn onto_hyperboloid<R: Rows>(&self, x: &R) -> R {
                 R::vector($up, [&timed(x)], [&x.constant(self.kappa())])

@@ -44,7 +44,7 @@ impl Klein {
     /// # Errors
     /// If `kappa` is not negative and finite.
     pub fn try_new(kappa: f64) -> Result<Self, CurvatureError> {
-        Ok(Klein { kappa: CurvatureError::unless_negative("the Klein model", kappa)? })
+        Ok(Klein { kappa: CurvatureError::unless_negative(Self::TITLE, kappa)? })
     }
 }
 
@@ -238,10 +238,11 @@ impl ConstantCurvature for Klein {
 
 impl Manifold for Klein {
     const NAME: &'static str = "klein";
+    const TITLE: &'static str = "the Klein model";
 
     #[track_caller]
     fn origin<T: Float>(&self, dim: usize) -> Row<T> {
-        at_least_one(Self::NAME, dim);
+        at_least_one(Self::TITLE, dim);
         Row::from(vec![T::zero(); dim].as_slice())
     }
     fn dist<R: Rows>(&self, x: &R, y: &R) -> R::Scalar {
@@ -273,8 +274,8 @@ impl Manifold for Klein {
         R::vector(stereographic::Project, [x], [&x.constant(self.kappa)])
     }
     fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
-        OffManifold::unless_finite(Self::NAME, x, 1)?;
-        OffManifold::unless_inside(Self::NAME, margin(x, self.kappa))
+        OffManifold::unless_finite(Self::TITLE, x, 1)?;
+        OffManifold::unless_inside(Self::TITLE, margin(x, self.kappa))
     }
 }
 

@@ -49,7 +49,7 @@ impl Lorentz {
     /// # Errors
     /// If `kappa` is not negative and finite.
     pub fn try_new(kappa: f64) -> Result<Self, CurvatureError> {
-        Ok(Lorentz { kappa: CurvatureError::unless_negative("the Lorentz model", kappa)? })
+        Ok(Lorentz { kappa: CurvatureError::unless_negative(Self::TITLE, kappa)? })
     }
 }
 
@@ -384,6 +384,7 @@ impl ConstantCurvature for Lorentz {
 
 impl Manifold for Lorentz {
     const NAME: &'static str = "lorentz";
+    const TITLE: &'static str = "the Lorentz model";
 
     fn ambient(&self, dim: usize) -> usize {
         dim + 1
@@ -393,7 +394,7 @@ impl Manifold for Lorentz {
     }
     #[track_caller]
     fn origin<T: Float>(&self, dim: usize) -> Row<T> {
-        at_least_one(Self::NAME, dim);
+        at_least_one(Self::TITLE, dim);
         let mut row = Row::from(vec![T::zero(); dim + 1].as_slice());
         row[0] = T::nearest((-1.0 / self.kappa).sqrt());
         row
@@ -429,20 +430,20 @@ impl Manifold for Lorentz {
         R::vector(formulas::Project, [x], [&x.constant(self.kappa)])
     }
     fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
-        OffManifold::unless_finite(Self::NAME, x, 2)?;
+        OffManifold::unless_finite(Self::TITLE, x, 2)?;
         let time = x[0].to_f64();
         let right = (margin(&x[1..], -self.kappa) / -self.kappa).sqrt();
         let limit = largest_time::<T>();
         if time > limit {
             let condition = "x0 within the range of inner products";
-            return Err(OffManifold { manifold: Self::NAME, condition, by: time - limit });
+            return Err(OffManifold { manifold: Self::TITLE, condition, by: time - limit });
         }
         let by = (time - right).abs();
         // The tolerance is one rounding of the time coordinate and one of this check.
         if by <= 2.0 * T::EPSILON * right {
             return Ok(());
         }
-        Err(OffManifold { manifold: Self::NAME, condition: "x0 = sqrt(|x_space|^2 - 1/kappa)", by })
+        Err(OffManifold { manifold: Self::TITLE, condition: "x0 = sqrt(|x_space|^2 - 1/kappa)", by })
     }
     /// Rounding a vector far out moves it off the tangent space by as much as `|κ|‖x‖²` ulp.
     #[track_caller]

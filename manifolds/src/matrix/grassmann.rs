@@ -307,6 +307,7 @@ impl RowFunction<2> for Horizontal {
 
 impl Manifold for Grassmann {
     const NAME: &'static str = "grassmann";
+    const TITLE: &'static str = "the Grassmann manifold";
 
     euclidean_metric!();
     orthonormal_columns!();

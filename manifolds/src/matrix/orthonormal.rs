@@ -56,12 +56,12 @@ macro_rules! orthonormal_columns {
     () => {
         #[track_caller]
         fn ambient(&self, dim: usize) -> usize {
-            assert_eq!(Some(dim), self.fixed_dimension(), "{}: the dimension of {self:?}", Self::NAME);
+            assert_eq!(Some(dim), self.fixed_dimension(), "{}: the dimension of {self:?}", Self::TITLE);
             self.n * self.p
         }
         #[track_caller]
         fn dimension(&self, ambient: usize) -> usize {
-            assert_eq!(ambient, self.n * self.p, "{}: the elements of {self:?}", Self::NAME);
+            assert_eq!(ambient, self.n * self.p, "{}: the elements of {self:?}", Self::TITLE);
             self.fixed_dimension().expect("it is fixed")
         }
         /// The first unit vectors.
@@ -76,7 +76,7 @@ macro_rules! orthonormal_columns {
         }
         #[track_caller]
         fn contains<T: Float>(&self, x: &[T]) -> Result<(), $crate::OffManifold> {
-            $crate::matrix::orthonormal::contains(Self::NAME, self.size(), x)
+            $crate::matrix::orthonormal::contains(Self::TITLE, self.size(), x)
         }
     };
 }

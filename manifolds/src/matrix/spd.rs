@@ -355,6 +355,7 @@ impl RowFunction<1> for Operation {
 
 impl Manifold for Spd {
     const NAME: &'static str = "spd";
+    const TITLE: &'static str = "the positive definite matrices";
 
     fn fixed_dimension(&self) -> Option<usize> {
         Some(self.n * (self.n + 1) / 2)
@@ -429,9 +430,9 @@ impl Manifold for Spd {
     fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
         let n = self.n;
         assert_eq!(x.len(), n * n, "spd: the elements of {n} x {n} matrices");
-        OffManifold::unless_finite(Self::NAME, x, 1)?;
+        OffManifold::unless_finite(Self::TITLE, x, 1)?;
         let x = Matrix::from_fn(n, n, |i, j| x[i * n + j].to_f64());
-        let off = |condition, by| Err(OffManifold { manifold: Self::NAME, condition, by });
+        let off = |condition, by| Err(OffManifold { manifold: Self::TITLE, condition, by });
         let asymmetry = (&x - &x.t()).largest();
         // Written as not equal to 0, so that it also holds for NaN and for infinity minus infinity.
         if !(asymmetry == 0.0) {

@@ -357,6 +357,7 @@ impl RowFunction<2> for Dist {
 
 impl Manifold for Stiefel {
     const NAME: &'static str = "stiefel";
+    const TITLE: &'static str = "the Stiefel manifold";
 
     euclidean_metric!();
     orthonormal_columns!();

@@ -158,17 +158,17 @@ fn vectors_off_the_tangent_space() {
     let product = Product::new(Sphere::new(1.0), 1, Euclidean);
     let x = Row::from([1.0, 0.0, 5.0]);
     let by = product.contains_tangent(&x, &Row::from([1e-20, 0.0, 1.0])).unwrap_err();
-    assert!(by.by == 1.0 && by.manifold == "sphere", "{by}");
+    assert!(by.by == 1.0 && by.manifold == Sphere::TITLE, "{by}");
 }
 
 #[test]
 fn no_dimension_at_all() {
     fn refused<M: Manifold + std::panic::RefUnwindSafe>(m: M, missing: f64) {
-        let want = OffManifold { manifold: M::NAME, condition: "at least one dimension", by: missing };
+        let want = OffManifold { manifold: M::TITLE, condition: "at least one dimension", by: missing };
         assert_eq!(m.contains::<f64>(&[]), Err(want));
         let origin = std::panic::catch_unwind(|| m.origin::<f64>(0)).expect_err("dimension 0");
         let message = origin.downcast_ref::<String>().expect("a message");
-        assert!(message.contains(M::NAME) && message.contains("dimension 0"), "{message}");
+        assert!(message.contains(M::TITLE) && message.contains("dimension 0"), "{message}");
     }
     refused(Stereographic::new(-1.0), 1.0);
     refused(Stereographic::new(0.6), 1.0);
@@ -222,5 +222,5 @@ fn points_and_tangent_vectors_as_types() {
     let east = Tangent::new(sphere, Row::from([0.0, 1.0, 0.0]));
     let end = north.exp_map(&east.clone().checked(&north).unwrap());
     let error = east.checked(&end).unwrap_err();
-    assert!(error.to_string().starts_with("not a tangent vector of sphere at this point: "), "{error}");
+    assert!(error.to_string().starts_with("not a tangent vector of the sphere at this point: "), "{error}");
 }

@@ -147,7 +147,7 @@ fn rows_off_a_manifold_are_refused_by_how_much() {
     let klein = Klein::new(-1.0);
     assert_eq!(
         message(klein.contains(&[1.5, 0.0])),
-        "not a point of klein: 1 + kappa |x|^2 > 0 fails by 1.25e0"
+        "not a point of the Klein model: 1 + kappa |x|^2 > 0 fails by 1.25e0"
     );
     let half_space = HalfSpace::new(-1.0);
     assert!(
@@ -155,11 +155,16 @@ fn rows_off_a_manifold_are_refused_by_how_much() {
     );
     assert!(message(half_space.contains(&[f64::INFINITY, 0.5])).contains("finite coordinates"));
     let sphere = Sphere::new(1.0);
-    assert_eq!(message(sphere.contains(&[1.0, 1.0])), "not a point of sphere: kappa |x|^2 = 1 fails by 1e0");
+    assert_eq!(
+        message(sphere.contains(&[1.0, 1.0])),
+        "not a point of the sphere: kappa |x|^2 = 1 fails by 1e0"
+    );
     let product = Product::new(half_space, 2, sphere);
     assert!(product.contains(&[1.0, 2.0, 1.0, 0.0]).is_ok());
-    assert!(message(product.contains(&[1.0, -2.0, 1.0, 0.0])).starts_with("not a point of half_space"));
-    assert!(message(product.contains(&[1.0, 2.0, 1.0, 3.0])).starts_with("not a point of sphere"));
+    assert!(
+        message(product.contains(&[1.0, -2.0, 1.0, 0.0])).starts_with("not a point of the half-space model")
+    );
+    assert!(message(product.contains(&[1.0, 2.0, 1.0, 3.0])).starts_with("not a point of the sphere"));
     for kappa in [0.0, 1.0, f64::NAN, f64::NEG_INFINITY] {
         assert!(Klein::try_new(kappa).is_err() && HalfSpace::try_new(kappa).is_err());
         assert!(Sphere::try_new(-kappa).is_err());

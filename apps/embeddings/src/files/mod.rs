@@ -149,7 +149,7 @@ mod tests {
         assert!(error(b"a\t0.1\nb\t1.0\n", None).starts_with(":2: \"b\": not a point of the Poincaré ball"));
         assert!(
             error(b"a\t1\t0\nb\t1\t1\n", Some(Model::Lorentz))
-                .starts_with(":2: \"b\": not a point of lorentz")
+                .starts_with(":2: \"b\": not a point of the Lorentz model")
         );
         assert!(error(b"a\tNaN\n", Some(Model::Euclidean)).starts_with(":1: "));
     }

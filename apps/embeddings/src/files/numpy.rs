@@ -78,7 +78,7 @@ mod tests {
         let geometry = Geometry::new(Model::Euclidean, None).unwrap();
         assert_eq!(read(Some(Model::Euclidean.into())).unwrap(), Embeddings { names, points, geometry });
         let error = read(Some(Model::Lorentz.into())).unwrap_err().to_string();
-        assert!(error.contains("e.npy: \"a b\": not a point of lorentz"), "{error}");
+        assert!(error.contains("e.npy: \"a b\": not a point of the Lorentz model"), "{error}");
 
         let beside = dir.path().join("e.names.txt");
         std::fs::write(&beside, "a\nb\n").unwrap();

@@ -72,8 +72,10 @@ pub type ProjectedSphere = KappaStereographic<Positive>;
 pub trait Sign: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
     /// The type's name.
     const TYPE: &'static str;
-    /// The model's name in messages.
+    /// The model's [`NAME`](Manifold::NAME).
     const NAME: &'static str;
+    /// The model's [`TITLE`](Manifold::TITLE).
+    const TITLE: &'static str;
     /// What the curvature must be, in messages: `"negative"`.
     const NEEDS: &'static str;
 
@@ -84,7 +86,7 @@ pub trait Sign: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
 macro_rules! signs {
     ($(
         $(#[$doc:meta])*
-        $sign:ident, $type:literal, $name:literal, $needs:literal, |$kappa:ident| $allows:expr;
+        $sign:ident, $type:literal, $name:literal, $title:literal, $needs:literal, |$kappa:ident| $allows:expr;
     )*) => { $(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq)]
@@ -93,6 +95,7 @@ macro_rules! signs {
         impl Sign for $sign {
             const TYPE: &'static str = $type;
             const NAME: &'static str = $name;
+            const TITLE: &'static str = $title;
             const NEEDS: &'static str = $needs;
             fn allows($kappa: f64) -> bool {
                 $allows
@@ -102,11 +105,11 @@ macro_rules! signs {
 }
 signs! {
     /// Any curvature.
-    AnySign, "Stereographic", "the stereographic model", "finite", |_kappa| true;
+    AnySign, "Stereographic", "stereographic", "the stereographic model", "finite", |_kappa| true;
     /// Negative curvature.
-    Negative, "PoincareBall", "the Poincaré ball", "negative", |kappa| kappa < 0.0;
+    Negative, "PoincareBall", "poincare_ball", "the Poincaré ball", "negative", |kappa| kappa < 0.0;
     /// Positive curvature.
-    Positive, "ProjectedSphere", "the projected sphere", "positive", |kappa| kappa > 0.0;
+    Positive, "ProjectedSphere", "projected_sphere", "the projected sphere", "positive", |kappa| kappa > 0.0;
 }
 
 /// Signs with which the model can be hyperbolic space.
@@ -144,7 +147,7 @@ impl<S: Sign> KappaStereographic<S> {
         if kappa.is_finite() && S::allows(kappa) {
             return Ok(KappaStereographic { kappa, sign: PhantomData });
         }
-        Err(CurvatureError { manifold: S::NAME, needs: S::NEEDS, kappa })
+        Err(CurvatureError { manifold: S::TITLE, needs: S::NEEDS, kappa })
     }
 
     /// The operations at this curvature, for rows of the same level as these.
@@ -233,10 +236,11 @@ impl<S: Sign> ConstantCurvature for KappaStereographic<S> {
 
 impl<S: Sign> Manifold for KappaStereographic<S> {
     const NAME: &'static str = S::NAME;
+    const TITLE: &'static str = S::TITLE;
 
     #[track_caller]
     fn origin<T: Float>(&self, dim: usize) -> Row<T> {
-        at_least_one(Self::NAME, dim);
+        at_least_one(Self::TITLE, dim);
         Row::from(vec![T::zero(); dim].as_slice())
     }
     fn dist<R: Rows>(&self, x: &R, y: &R) -> R::Scalar {
@@ -270,17 +274,17 @@ impl<S: Sign> Manifold for KappaStereographic<S> {
         self.curved(x).project(x)
     }
     fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
-        OffManifold::unless_finite(Self::NAME, x, 1)?;
+        OffManifold::unless_finite(Self::TITLE, x, 1)?;
         let m = margin(x, self.kappa);
         if self.kappa >= 0.0 && !m.is_finite() {
             let by = x.iter().fold(0.0_f64, |m, c| m.max(c.to_f64().abs()));
             return Err(OffManifold {
-                manifold: Self::NAME,
+                manifold: Self::TITLE,
                 condition: "coordinates whose squares are numbers",
                 by,
             });
         }
-        OffManifold::unless_inside(Self::NAME, m)
+        OffManifold::unless_inside(Self::TITLE, m)
     }
 }
 
