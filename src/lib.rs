@@ -38,11 +38,11 @@ pub mod prelude {
         LayerNorm, Linear, LogisticRegression, Mask, MultiHeadAttention, PoincareLinear, Rnn, Score,
         Sequence, UnidirectionalRegression, exp0, log0, loss, score,
     };
+    pub use cotangent_manifolds::spaces::*;
     pub use cotangent_manifolds::{
-        Barycentre, Busemann, ConstantCurvature, EntailmentCones, Euclidean, FrechetMean, Grassmann,
-        Gyroplanes, HalfSpace, HoroPca, Hyperbolic, Isometric, Klein, Lorentz, Manifold, Module, OriginFrame,
-        Param, PoincareBall, Point, Product, ProductSpace, ProjectedSphere, Retraction, Sets, SpaceForm, Spd,
-        Sphere, Spread, Steps, Stereographic, Stiefel, Tangent, WrappedNormal,
+        Barycentre, Busemann, ConstantCurvature, EntailmentCones, FrechetMean, Gyroplanes, HoroPca,
+        Hyperbolic, Isometric, Manifold, Module, OriginFrame, Param, Point, Retraction, Sets, Spread, Steps,
+        Tangent, WrappedNormal,
     };
     pub use cotangent_optim::train::{Batches, ByLength, Goal, Shuffled, Trainer};
     pub use cotangent_optim::{DataParallel, HoroPcaFit, RiemannianAdam, RiemannianSgd, Schedule};

@@ -10,7 +10,6 @@ pub use cotangent_engine::Float;
 use cotangent_engine::files::{FileError, safetensors};
 use cotangent_engine::{ParamId, Tensor};
 
-use crate::manifold::Manifold;
 use crate::param::Param;
 use crate::steps::Steps;
 
@@ -386,15 +385,12 @@ impl<T: Float, A: Module<T>, B: Module<T>> Module<T> for (A, B) {
 /// Manifolds, sizes and switches have nothing to learn, but are fields of models.
 macro_rules! constant {
     ($([$($generic:tt)*] $constant:ty;)*) => { $(
-        impl<T: Float, $($generic)*> Module<T> for $constant {
-            fn visit<V: Visitor<T>>(&self, _: &mut Path, _: &mut V) {}
-            fn visit_mut<V: VisitorMut<T>>(&mut self, _: &mut Path, _: &mut V) {}
+        impl<T: $crate::module::Float, $($generic)*> $crate::module::Module<T> for $constant {
+            fn visit<V: $crate::module::Visitor<T>>(&self, _: &mut $crate::module::Path, _: &mut V) {}
+            fn visit_mut<V: $crate::module::VisitorMut<T>>(&mut self, _: &mut $crate::module::Path, _: &mut V) {}
         }
     )* };
-    ($($constant:ty),*) => { constant! { $([] $constant;)* } };
+    ($($constant:ty),*) => { $crate::module::constant! { $([] $constant;)* } };
 }
-constant!(crate::Euclidean, crate::Lorentz, crate::Klein, crate::HalfSpace);
-constant!(crate::Sphere, crate::Grassmann, crate::Stiefel, crate::Spd);
 constant!(bool, u32, u64, usize, i32, i64, f32, f64, String);
-constant! { [S: crate::Sign] crate::KappaStereographic<S>; }
-constant! { [A: Manifold, B: Manifold] crate::Product<A, B>; }
+pub(crate) use constant;

@@ -10,7 +10,9 @@ use cotangent_engine::{
     formulas::{Add, Hypot},
 };
 
+use crate::laws::lawful::Lawful;
 use crate::manifold::{Manifold, OffManifold, OffTangent};
+use crate::module::constant;
 use crate::steps::{FactorVisitor, Steps};
 
 /// The Riemannian product of two manifolds, `dist² = dist_A² + dist_B²`.
@@ -187,3 +189,39 @@ impl<A: Steps, B: Steps> Steps for Product<A, B> {
         factorwise!(self.rows, bounded(x))
     }
 }
+
+/// A product is as accurate as its factors.
+impl<A: Lawful, B: Lawful> Lawful for Product<A, B> {
+    const PARALLEL: bool = A::PARALLEL && B::PARALLEL;
+    const SYMMETRIC: bool = A::SYMMETRIC && B::SYMMETRIC;
+
+    fn dimensions(&self) -> Vec<usize> {
+        let left = self.left().dimension(self.split());
+        self.right().dimensions().into_iter().map(|right| left + right).collect()
+    }
+    fn curvature_bounds(&self) -> [f64; 2] {
+        let ([a, b], [c, d]) = (self.left().curvature_bounds(), self.right().curvature_bounds());
+        [a.min(c).min(0.0), b.max(d).max(0.0)]
+    }
+    fn radius<T: Float>(&self) -> f64 {
+        self.left().radius::<T>().min(self.right().radius::<T>())
+    }
+    fn rounding<T: Float>(&self, x: &Row<T>) -> f64 {
+        let (left, right) = self.parts(x);
+        self.left().rounding(&left).hypot(self.right().rounding(&right))
+    }
+    fn distortion<T: Float>(&self, x: &Row<T>) -> f64 {
+        let (left, right) = self.parts(x);
+        self.left().distortion(&left) + self.right().distortion(&right)
+    }
+    fn cancellation<T: Float>(&self, x: &Row<T>) -> f64 {
+        let (left, right) = self.parts(x);
+        self.left().cancellation(&left).max(self.right().cancellation(&right))
+    }
+    fn off<T: Float>(&self, x: &Row<T>) -> f64 {
+        let (left, right) = self.parts(x);
+        self.left().off(&left).hypot(self.right().off(&right))
+    }
+}
+
+constant! { [A: Manifold, B: Manifold] Product<A, B>; }

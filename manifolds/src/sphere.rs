@@ -7,7 +7,9 @@ use cotangent_engine::domain::{margin, sphere_tolerance};
 use cotangent_engine::{Float, Row, Rows};
 
 use crate::euclidean::euclidean_metric;
+use crate::laws::lawful::{Lawful, family, length};
 use crate::manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold, at_least_one, existing};
+use crate::module::constant;
 use crate::steps::Steps;
 
 /// The sphere of sectional curvature `kappa` > 0, radius 1/√κ. Points of dimension n have n + 1
@@ -229,3 +231,19 @@ impl Manifold for Sphere {
 }
 
 impl Steps for Sphere {}
+
+impl Lawful for Sphere {
+    fn curvature_bounds(&self) -> [f64; 2] {
+        [self.kappa(); 2]
+    }
+    fn rounding<T: Float>(&self, x: &Row<T>) -> f64 {
+        length(x)
+    }
+    fn off<T: Float>(&self, x: &Row<T>) -> f64 {
+        length(x)
+    }
+}
+
+family!(Sphere: [1e-12, 0.6, 1.0, 4.0].map(Sphere::new), [(Sphere::new(1.0), 3, 1.2)]);
+
+constant!(Sphere);

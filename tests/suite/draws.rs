@@ -8,7 +8,7 @@ use rand::RngExt;
 pub(crate) fn all() -> impl Iterator<Item = &'static Formula> {
     crate::limit::limit_time_on_device();
     let engine = cotangent::engine::formulas::ALL.into_iter();
-    let manifolds = cotangent::manifolds::formulas::ALL;
+    let manifolds = cotangent::manifolds::formulas::ALL.iter().copied();
     engine.chain(manifolds).chain([cotangent::layers::score::FORMULAS]).flatten()
 }
 

@@ -1,6 +1,7 @@
 //! Calls every method of every manifold by its plain name, with only the prelude in scope. The test is
 //! that this compiles: it does not if a method is in two traits of the prelude, or in none.
 
+use cotangent::laws::Family;
 use cotangent::prelude::*;
 
 /// Methods of all manifolds.
@@ -119,20 +120,19 @@ fn manifolds_of_every_kind() {
     let (lorentz, klein) = (Lorentz::new(-1.0), Klein::new(-1.0));
     let (half_space, sphere) = (HalfSpace::new(-1.0), Sphere::new(1.0));
     let projected = Stereographic::new(1.0);
+    macro_rules! samples {
+        ($name:ident, $family:ty $(, $curvature:ident)?) => {
+            <$family>::samples().into_iter().for_each(|(m, _, _)| manifold(m));
+        };
+    }
+    cotangent::manifolds::for_each_manifold!(samples);
     let product = Product::new(ball, 1, Euclidean);
     let (grassmann, stiefel) = (Grassmann::new(3, 1), Stiefel::new(3, 2).with_retraction(Retraction::Polar));
     let definite = [Spd::affine_invariant(2), Spd::log_euclidean(2)];
     manifold(ball);
     manifold(projected);
-    manifold(lorentz);
-    manifold(klein);
-    manifold(half_space);
-    manifold(sphere);
-    manifold(Euclidean);
     manifold(product);
-    manifold(grassmann);
     manifold(stiefel);
-    definite.into_iter().for_each(manifold);
     hyperbolic(ball);
     hyperbolic(lorentz);
     hyperbolic(klein);

@@ -6,7 +6,9 @@ use std::ops::{Add, Deref, Div, Mul, Neg, Sub};
 
 use cotangent_engine::{Elementwise, Float, Row, Rows, Scalar, Var, update_elements};
 
+use crate::laws::lawful::{Lawful, family, length};
 use crate::manifold::{ConstantCurvature, Manifold, OffManifold};
+use crate::module::constant;
 use crate::point::Point;
 use crate::steps::{Motion, Moving, OnTape, Rule, Steps};
 
@@ -185,6 +187,19 @@ impl Steps for Euclidean {
         }
     }
 }
+
+impl Lawful for Euclidean {
+    fn curvature_bounds(&self) -> [f64; 2] {
+        [0.0; 2]
+    }
+    fn rounding<T: Float>(&self, x: &Row<T>) -> f64 {
+        length(x)
+    }
+}
+
+family!(Euclidean: [Euclidean], [(Euclidean, 3, 3.0)]);
+
+constant!(Euclidean);
 
 /// Methods shared by all submanifolds of Euclidean space with its metric: `inner`, `norm`, and the
 /// Riemannian gradient, which is the tangent part of the coordinate gradient.

@@ -11,7 +11,9 @@
 use cotangent_engine::domain::least_height;
 use cotangent_engine::{Float, Row, Rows};
 
+use crate::laws::lawful::{Lawful, NEGATIVE, family, length};
 use crate::manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold, at_least_one, existing};
+use crate::module::constant;
 use crate::steps::Steps;
 
 /// The upper half-space of sectional curvature `kappa` < 0. The last coordinate is the height; the
@@ -419,3 +421,16 @@ impl Steps for HalfSpace {
         R::vector(formulas::Descend, [x, g], [&x.constant(self.kappa), rate])
     }
 }
+
+impl Lawful for HalfSpace {
+    fn curvature_bounds(&self) -> [f64; 2] {
+        [self.kappa(); 2]
+    }
+    fn rounding<T: Float>(&self, x: &Row<T>) -> f64 {
+        length(x) / (x[x.len() - 1].to_f64() * (-self.kappa()).sqrt())
+    }
+}
+
+family!(HalfSpace: NEGATIVE.map(HalfSpace::new), [(HalfSpace::new(-1.0), 3, 2.0)]);
+
+constant!(HalfSpace);

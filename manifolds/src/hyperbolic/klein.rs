@@ -11,7 +11,9 @@ use cotangent_engine::domain::margin;
 use cotangent_engine::{Float, Row, Rows};
 
 use crate::hyperbolic::stereographic::formulas as stereographic;
+use crate::laws::lawful::{Lawful, NEGATIVE, family, length};
 use crate::manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold, at_least_one, existing};
+use crate::module::constant;
 use crate::steps::Steps;
 
 /// The Klein model of hyperbolic space of sectional curvature `kappa` < 0; points have ‖q‖ < 1/√-κ.
@@ -280,3 +282,22 @@ impl Manifold for Klein {
 }
 
 impl Steps for Klein {}
+
+/// A Klein coordinate has half the digits of a ball's: an ulp near the boundary is a distance of cosh²
+/// of the radius.
+impl Lawful for Klein {
+    fn curvature_bounds(&self) -> [f64; 2] {
+        [self.kappa(); 2]
+    }
+    fn rounding<T: Float>(&self, x: &Row<T>) -> f64 {
+        length(x) / margin(x, self.kappa())
+    }
+    /// From its inner products, which cancel near the boundary.
+    fn distortion<T: Float>(&self, x: &Row<T>) -> f64 {
+        margin(x, self.kappa()).recip()
+    }
+}
+
+family!(Klein: NEGATIVE.map(Klein::new), [(Klein::new(-1.0), 3, 2.0)]);
+
+constant!(Klein);

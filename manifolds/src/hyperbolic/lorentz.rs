@@ -10,10 +10,12 @@
 use cotangent_engine::domain::{largest_time, margin};
 use cotangent_engine::{Float, Row, Rows};
 
+use crate::laws::lawful::{Lawful, NEGATIVE, family, length};
 use crate::manifold::{
     ConstantCurvature, CurvatureError, Manifold, OffManifold, OffTangent, at_least_one, existing,
     tangent_within,
 };
+use crate::module::constant;
 use crate::steps::Steps;
 
 /// The hyperboloid of sectional curvature `kappa` < 0. Points of dimension n have n + 1 coordinates, time
@@ -459,3 +461,23 @@ impl Steps for Lorentz {
         R::vector(formulas::Bounded, [x], [&x.constant(self.kappa)])
     }
 }
+
+impl Lawful for Lorentz {
+    fn curvature_bounds(&self) -> [f64; 2] {
+        [self.kappa(); 2]
+    }
+    fn rounding<T: Float>(&self, x: &Row<T>) -> f64 {
+        x[0].to_f64()
+    }
+    fn distortion<T: Float>(&self, x: &Row<T>) -> f64 {
+        (-self.kappa()).sqrt() * length(x)
+    }
+    /// From the reverse pass of an area, and from `⟨x, v⟩_L`.
+    fn cancellation<T: Float>(&self, x: &Row<T>) -> f64 {
+        self.distortion(x)
+    }
+}
+
+family!(Lorentz: NEGATIVE.map(Lorentz::new), [(Lorentz::new(-1.0), 3, 3.0)]);
+
+constant!(Lorentz);

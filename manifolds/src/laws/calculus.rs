@@ -5,8 +5,9 @@ use rand::RngExt;
 use rand_distr::StandardNormal;
 
 use super::Lawful;
-use super::case::{Case, difference, dot, length, scaled};
+use super::case::{Case, difference, dot, scaled};
 use super::check::law;
+use super::lawful::length;
 
 const ALL: f64 = f64::INFINITY;
 

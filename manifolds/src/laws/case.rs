@@ -172,12 +172,3 @@ pub(super) fn difference<T: Float>(a: &Row<T>, b: &Row<T>) -> Row<T> {
 pub(super) fn dot<T: Float>(a: &[T], b: &[T]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a.to_f64() * b.to_f64()).sum()
 }
-
-/// The Euclidean length of a row.
-pub(super) fn length<T: Float>(a: &[T]) -> f64 {
-    let largest = a.iter().fold(0.0_f64, |m, c| m.max(c.to_f64().abs()));
-    if largest == 0.0 {
-        return 0.0;
-    }
-    largest * a.iter().map(|c| (c.to_f64() / largest).powi(2)).sum::<f64>().sqrt()
-}

@@ -5,8 +5,9 @@ use rand::RngExt;
 use rand_distr::StandardNormal;
 
 use super::Lawful;
-use super::case::{Case, difference, length, scaled};
+use super::case::{Case, difference, scaled};
 use super::check::{Judge, law};
+use super::lawful::length;
 
 const ALL: f64 = f64::INFINITY;
 

@@ -4,8 +4,9 @@ use cotangent_engine::{Float, Row, Tape, Tensor};
 use rand::RngExt;
 
 use super::Lawful;
-use super::case::{Case, difference, dot, length, scaled};
+use super::case::{Case, difference, dot, scaled};
 use super::check::{Judge, law};
+use super::lawful::length;
 use super::levels::{OPERATIONS, Outcome, operation};
 
 law! {

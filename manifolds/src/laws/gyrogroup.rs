@@ -5,8 +5,9 @@ use cotangent_engine::domain::margin;
 use cotangent_engine::{Float, Row};
 
 use super::Lawful;
-use super::case::{Case, difference, dot, length, scaled};
+use super::case::{Case, difference, dot, scaled};
 use super::check::law;
+use super::lawful::length;
 use crate::hyperbolic::stereographic::{KappaStereographic, Sign};
 use crate::manifold::ConstantCurvature;
 

@@ -1,27 +1,14 @@
-//! What the tolerances of the laws depend on.
+//! What the tolerances of the laws depend on, and the members of each family that tests try.
 
 use std::f64::consts::PI;
 
-use cotangent_engine::domain::margin;
 use cotangent_engine::{Float, Row};
 
-use super::case::length;
-use crate::euclidean::Euclidean;
-use crate::hyperbolic::half_space::HalfSpace;
-use crate::hyperbolic::klein::Klein;
-use crate::hyperbolic::lorentz::Lorentz;
-use crate::hyperbolic::stereographic::{KappaStereographic, Sign};
-use crate::manifold::{ConstantCurvature, Manifold};
-use crate::matrix::grassmann::Grassmann;
-use crate::matrix::spd::Spd;
-use crate::matrix::stiefel::Stiefel;
-use crate::product::Product;
-use crate::sphere::Sphere;
 use crate::steps::Steps;
 
 /// A manifold whose laws can be tested: it says how accurate its operations can be.
 pub trait Lawful: Steps {
-    /// Whether [`transport`](Manifold::transport) is parallel transport. If not, results need only be
+    /// Whether [`transport`](crate::Manifold::transport) is parallel transport. If not, results need only be
     /// tangent.
     const PARALLEL: bool = true;
 
@@ -89,178 +76,48 @@ pub trait Lawful: Steps {
 }
 
 /// The row in `f64`.
-fn wide<T: Float>(x: &Row<T>) -> Row<f64> {
+pub(crate) fn wide<T: Float>(x: &Row<T>) -> Row<f64> {
     let wide: Vec<f64> = x.iter().map(|c| c.to_f64()).collect();
     Row::from(wide.as_slice())
 }
 
-impl Lawful for Euclidean {
-    fn curvature_bounds(&self) -> [f64; 2] {
-        [0.0; 2]
+/// The Euclidean length of a row.
+pub(crate) fn length<T: Float>(a: &[T]) -> f64 {
+    let largest = a.iter().fold(0.0_f64, |m, c| m.max(c.to_f64().abs()));
+    if largest == 0.0 {
+        return 0.0;
     }
-    fn rounding<T: Float>(&self, x: &Row<T>) -> f64 {
-        length(x)
-    }
+    largest * a.iter().map(|c| (c.to_f64() / largest).powi(2)).sum::<f64>().sqrt()
 }
 
-impl<S: Sign> Lawful for KappaStereographic<S> {
-    fn curvature_bounds(&self) -> [f64; 2] {
-        [self.kappa(); 2]
-    }
-    /// In the ball, as far as the format reaches.
-    fn radius<T: Float>(&self) -> f64 {
-        let kappa = self.kappa();
-        if kappa < 0.0 {
-            (2.0 / T::EPSILON).ln() / (-kappa).sqrt()
-        } else if kappa > 0.0 {
-            0.45 * PI / kappa.sqrt()
-        } else {
-            10.0
+/// A family of manifolds of the library. The tests of all manifolds try these members: see
+/// [`for_each_manifold!`](crate::for_each_manifold).
+pub trait Family: Lawful {
+    /// Members of every curvature or size, for each law.
+    fn members() -> Vec<Self>;
+
+    /// Members for the tests of optimisers. Each has a dimension, and a radius around the origin within which
+    /// any two points have exactly one shortest geodesic.
+    fn samples() -> Vec<(Self, usize, f64)>;
+}
+
+/// Curvatures of negative sign.
+pub(crate) const NEGATIVE: [f64; 5] = [-2.5, -1.0, -0.37, -1e-6, -1e-12];
+
+/// Curvatures of every sign.
+pub(crate) const KAPPAS: [f64; 8] = [-2.5, -1.0, -0.37, -1e-6, -1e-12, 0.0, 1e-12, 0.6];
+
+/// Implements [`Family`]: the members, then each sample with its dimension and radius.
+macro_rules! family {
+    ($family:ty: $members:expr, [$(($sample:expr, $dim:expr, $radius:expr)),+]) => {
+        impl $crate::laws::Family for $family {
+            fn members() -> Vec<Self> {
+                Vec::from_iter($members)
+            }
+            fn samples() -> Vec<(Self, usize, f64)> {
+                vec![$(($sample, $dim, $radius)),+]
+            }
         }
-    }
-    fn rounding<T: Float>(&self, x: &Row<T>) -> f64 {
-        2.0 * length(x) / margin(x, self.kappa())
-    }
+    };
 }
-
-impl Lawful for Lorentz {
-    fn curvature_bounds(&self) -> [f64; 2] {
-        [self.kappa(); 2]
-    }
-    fn rounding<T: Float>(&self, x: &Row<T>) -> f64 {
-        x[0].to_f64()
-    }
-    fn distortion<T: Float>(&self, x: &Row<T>) -> f64 {
-        (-self.kappa()).sqrt() * length(x)
-    }
-    /// From the reverse pass of an area, and from `⟨x, v⟩_L`.
-    fn cancellation<T: Float>(&self, x: &Row<T>) -> f64 {
-        self.distortion(x)
-    }
-}
-
-/// Rounding a matrix moves it by its condition number.
-impl Lawful for Spd {
-    const SYMMETRIC: bool = false;
-
-    /// Of the affine-invariant metric: −½ to 0.
-    fn curvature_bounds(&self) -> [f64; 2] {
-        [if self.is_flat() { 0.0 } else { -0.5 }, 0.0]
-    }
-    /// The radius at which condition numbers are the square root of what storage allows.
-    fn radius<T: Float>(&self) -> f64 {
-        0.25 * (0.1 / T::EPSILON).ln()
-    }
-    fn rounding<T: Float>(&self, x: &Row<T>) -> f64 {
-        let x = wide(x);
-        let identity = self.origin::<f64>(self.dimension(x.len()));
-        // The condition number, ‖x‖‖x⁻¹‖. The result also has a factor for the size of logarithms.
-        let condition = length(&x) * self.norm(&x, &identity);
-        self.size() as f64 * condition * (1.0 + self.dist(&identity, &x))
-    }
-    fn distortion<T: Float>(&self, x: &Row<T>) -> f64 {
-        self.rounding(x)
-    }
-}
-
-/// A Klein coordinate has half the digits of a ball's: an ulp near the boundary is a distance of cosh²
-/// of the radius.
-impl Lawful for Klein {
-    fn curvature_bounds(&self) -> [f64; 2] {
-        [self.kappa(); 2]
-    }
-    fn rounding<T: Float>(&self, x: &Row<T>) -> f64 {
-        length(x) / margin(x, self.kappa())
-    }
-    /// From its inner products, which cancel near the boundary.
-    fn distortion<T: Float>(&self, x: &Row<T>) -> f64 {
-        margin(x, self.kappa()).recip()
-    }
-}
-
-impl Lawful for HalfSpace {
-    fn curvature_bounds(&self) -> [f64; 2] {
-        [self.kappa(); 2]
-    }
-    fn rounding<T: Float>(&self, x: &Row<T>) -> f64 {
-        length(x) / (x[x.len() - 1].to_f64() * (-self.kappa()).sqrt())
-    }
-}
-
-impl Lawful for Sphere {
-    fn curvature_bounds(&self) -> [f64; 2] {
-        [self.kappa(); 2]
-    }
-    fn rounding<T: Float>(&self, x: &Row<T>) -> f64 {
-        length(x)
-    }
-    fn off<T: Float>(&self, x: &Row<T>) -> f64 {
-        length(x)
-    }
-}
-
-/// A product is as accurate as its factors.
-impl<A: Lawful, B: Lawful> Lawful for Product<A, B> {
-    const PARALLEL: bool = A::PARALLEL && B::PARALLEL;
-    const SYMMETRIC: bool = A::SYMMETRIC && B::SYMMETRIC;
-
-    fn dimensions(&self) -> Vec<usize> {
-        let left = self.left().dimension(self.split());
-        self.right().dimensions().into_iter().map(|right| left + right).collect()
-    }
-    fn curvature_bounds(&self) -> [f64; 2] {
-        let ([a, b], [c, d]) = (self.left().curvature_bounds(), self.right().curvature_bounds());
-        [a.min(c).min(0.0), b.max(d).max(0.0)]
-    }
-    fn radius<T: Float>(&self) -> f64 {
-        self.left().radius::<T>().min(self.right().radius::<T>())
-    }
-    fn rounding<T: Float>(&self, x: &Row<T>) -> f64 {
-        let (left, right) = self.parts(x);
-        self.left().rounding(&left).hypot(self.right().rounding(&right))
-    }
-    fn distortion<T: Float>(&self, x: &Row<T>) -> f64 {
-        let (left, right) = self.parts(x);
-        self.left().distortion(&left) + self.right().distortion(&right)
-    }
-    fn cancellation<T: Float>(&self, x: &Row<T>) -> f64 {
-        let (left, right) = self.parts(x);
-        self.left().cancellation(&left).max(self.right().cancellation(&right))
-    }
-    fn off<T: Float>(&self, x: &Row<T>) -> f64 {
-        let (left, right) = self.parts(x);
-        self.left().off(&left).hypot(self.right().off(&right))
-    }
-}
-
-impl Lawful for Grassmann {
-    const SYMMETRIC: bool = false;
-
-    /// 0 and 2 in general; a projective space of lines or hyperplanes has 1.
-    fn curvature_bounds(&self) -> [f64; 2] {
-        let [n, p] = self.size();
-        if p.min(n - p) > 1 { [0.0, 2.0] } else { [1.0, 1.0] }
-    }
-    fn rounding<T: Float>(&self, x: &Row<T>) -> f64 {
-        x.len() as f64
-    }
-    fn off<T: Float>(&self, x: &Row<T>) -> f64 {
-        self.rounding(x)
-    }
-}
-
-impl Lawful for Stiefel {
-    const PARALLEL: bool = false;
-    const SYMMETRIC: bool = false;
-
-    /// Of the Euclidean metric. Zimmermann, Stoye 2024.
-    fn curvature_bounds(&self) -> [f64; 2] {
-        [-0.5, 1.0]
-    }
-    fn rounding<T: Float>(&self, x: &Row<T>) -> f64 {
-        x.len() as f64
-    }
-    fn off<T: Float>(&self, x: &Row<T>) -> f64 {
-        self.rounding(x)
-    }
-}
+pub(crate) use family;

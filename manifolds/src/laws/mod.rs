@@ -40,7 +40,7 @@ mod closure;
 mod curvature;
 mod gradients;
 mod gyrogroup;
-mod lawful;
+pub(crate) mod lawful;
 mod levels;
 mod metric;
 mod transport;
@@ -54,7 +54,7 @@ pub use gyrogroup::{
     Gyrogroup, associativity, coaddition, commutativity, gyration, holonomy, inverse, left_cancellation,
     left_translation, loops, multiples, rotations, sums, transport_origin,
 };
-pub use lawful::Lawful;
+pub use lawful::{Family, Lawful};
 pub use levels::levels;
 pub use metric::{distance, exp_log, geodesic, log_exp, log_length};
 pub use transport::{transport_geodesic, transport_inverse, transport_isometry};

@@ -11,13 +11,15 @@
 //! which is as accurate for angles near 0, where R is small and the factor flat, as near π/2, where the
 //! cosine is small and R flat. R is formed from the difference Y − X.
 
-use cotangent_engine::{Dual, Float, RowFunction, Rows, Scalar, ShapeError};
+use cotangent_engine::{Dual, Float, Row, RowFunction, Rows, Scalar, ShapeError};
 
 use crate::euclidean::euclidean_metric;
+use crate::laws::lawful::{Lawful, family};
 use crate::manifold::Manifold;
 use crate::matrix::dense::{Matrix, matrices};
 use crate::matrix::orthonormal::{Retraction, dist_pullback, orthonormal_columns, settle};
 use crate::matrix::spectral::Eigen;
+use crate::module::constant;
 use crate::steps::Steps;
 
 /// The p-dimensional subspaces of ℝⁿ. A row holds an n × p matrix X with orthonormal columns, row-major,
@@ -336,3 +338,23 @@ impl Manifold for Grassmann {
 }
 
 impl Steps for Grassmann {}
+
+impl Lawful for Grassmann {
+    const SYMMETRIC: bool = false;
+
+    /// 0 and 2 in general; a projective space of lines or hyperplanes has 1.
+    fn curvature_bounds(&self) -> [f64; 2] {
+        let [n, p] = self.size();
+        if p.min(n - p) > 1 { [0.0, 2.0] } else { [1.0, 1.0] }
+    }
+    fn rounding<T: Float>(&self, x: &Row<T>) -> f64 {
+        x.len() as f64
+    }
+    fn off<T: Float>(&self, x: &Row<T>) -> f64 {
+        self.rounding(x)
+    }
+}
+
+family!(Grassmann: [(3, 1), (4, 2), (6, 2)].map(|(n, p)| Grassmann::new(n, p)), [(Grassmann::new(4, 2), 4, 0.7)]);
+
+constant!(Grassmann);

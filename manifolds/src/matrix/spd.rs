@@ -10,9 +10,11 @@
 use cotangent_engine::{Float, Row, RowFunction, Rows, ShapeError};
 
 use crate::euclidean::formulas as euclidean;
+use crate::laws::lawful::{Lawful, family, length, wide};
 use crate::manifold::{Manifold, OffManifold};
 use crate::matrix::dense::{Matrix, matrices};
 use crate::matrix::spectral::{Differential, Eigen, Function, Spectral, settle, unwhiten, whiten};
+use crate::module::constant;
 use crate::steps::Steps;
 
 /// The symmetric positive definite n × n matrices, one in each row, row-major; tangent vectors are symmetric
@@ -447,3 +449,34 @@ impl Manifold for Spd {
 }
 
 impl Steps for Spd {}
+
+/// Rounding a matrix moves it by its condition number.
+impl Lawful for Spd {
+    const SYMMETRIC: bool = false;
+
+    /// Of the affine-invariant metric: −½ to 0.
+    fn curvature_bounds(&self) -> [f64; 2] {
+        [if self.is_flat() { 0.0 } else { -0.5 }, 0.0]
+    }
+    /// The radius at which condition numbers are the square root of what storage allows.
+    fn radius<T: Float>(&self) -> f64 {
+        0.25 * (0.1 / T::EPSILON).ln()
+    }
+    fn rounding<T: Float>(&self, x: &Row<T>) -> f64 {
+        let x = wide(x);
+        let identity = self.origin::<f64>(self.dimension(x.len()));
+        // The condition number, ‖x‖‖x⁻¹‖. The result also has a factor for the size of logarithms.
+        let condition = length(&x) * self.norm(&x, &identity);
+        self.size() as f64 * condition * (1.0 + self.dist(&identity, &x))
+    }
+    fn distortion<T: Float>(&self, x: &Row<T>) -> f64 {
+        self.rounding(x)
+    }
+}
+
+family!(
+    Spd: [Spd::affine_invariant, Spd::log_euclidean].into_iter().flat_map(|spd| [1, 2, 3, 5].map(spd)),
+    [(Spd::affine_invariant(2), 3, 2.0), (Spd::log_euclidean(2), 3, 2.0)]
+);
+
+constant!(Spd);

@@ -2,12 +2,14 @@
 //! Sources: Edelman, Arias, Smith 1998; Absil, Mahony, Sepulchre 2008; Zimmermann, Hüper 2022
 //! (logarithms by shooting).
 
-use cotangent_engine::{Float, RowFunction, Rows, ShapeError};
+use cotangent_engine::{Float, Row, RowFunction, Rows, ShapeError};
 
 use crate::euclidean::euclidean_metric;
+use crate::laws::lawful::{Lawful, family};
 use crate::manifold::Manifold;
 use crate::matrix::dense::{Matrix, matrices};
 use crate::matrix::orthonormal::{Retraction, dist_pullback, nearest, orthonormal_columns, settle};
+use crate::module::constant;
 use crate::steps::Steps;
 
 /// The n × p matrices X with orthonormal columns, one in each row, row-major; tangent vectors V have
@@ -386,3 +388,23 @@ impl Manifold for Stiefel {
 }
 
 impl Steps for Stiefel {}
+
+impl Lawful for Stiefel {
+    const PARALLEL: bool = false;
+    const SYMMETRIC: bool = false;
+
+    /// Of the Euclidean metric. Zimmermann, Stoye 2024.
+    fn curvature_bounds(&self) -> [f64; 2] {
+        [-0.5, 1.0]
+    }
+    fn rounding<T: Float>(&self, x: &Row<T>) -> f64 {
+        x.len() as f64
+    }
+    fn off<T: Float>(&self, x: &Row<T>) -> f64 {
+        self.rounding(x)
+    }
+}
+
+family!(Stiefel: [(3, 1), (4, 2), (5, 3)].map(|(n, p)| Stiefel::new(n, p)), [(Stiefel::new(3, 2), 3, 0.7)]);
+
+constant!(Stiefel);

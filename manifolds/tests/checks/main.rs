@@ -7,10 +7,11 @@ extern crate cotangent_manifolds as cotangent;
 mod module;
 
 use cotangent_engine::{Float, Row, Scalar, Tape, Tensor, rng};
+use cotangent_manifolds::laws::Family;
 use cotangent_manifolds::steps::{Motion, Moving, OnTape, Rule};
 use cotangent_manifolds::{
-    Euclidean, Grassmann, HalfSpace, Klein, Lorentz, Manifold, OffManifold, PoincareBall, Point, Product,
-    Spd, Sphere, Steps, Stereographic, Stiefel, Tangent,
+    Euclidean, HalfSpace, Klein, Lorentz, Manifold, OffManifold, PoincareBall, Point, Product, Spd, Sphere,
+    Steps, Stereographic, Stiefel, Tangent, for_each_manifold,
 };
 
 /// A check of every manifold.
@@ -23,24 +24,17 @@ fn everywhere<C: Check>(check: &mut C) {
         check.check::<M, f64>(&m, dim);
         check.check::<M, f32>(&m, dim);
     }
-    for dim in [1, 3, 10] {
-        in_both_types(check, Euclidean, dim);
-        for kappa in [-2.5, -1e-6, 0.0, 0.6] {
-            in_both_types(check, Stereographic::new(kappa), dim);
-        }
-        for kappa in [-2.5, -0.37] {
-            in_both_types(check, Lorentz::new(kappa), dim);
-            in_both_types(check, Klein::new(kappa), dim);
-            in_both_types(check, HalfSpace::new(kappa), dim);
-        }
-        in_both_types(check, Sphere::new(0.6), dim);
-        let ball = PoincareBall::new(-1.0);
-        in_both_types(check, Product::new(ball, 2, Sphere::new(4.0)), 2 + dim);
+    macro_rules! members {
+        ($name:ident, $family:ty $(, $curvature:ident)?) => {
+            for m in <$family>::members() {
+                let dimensions = m.fixed_dimension().map_or(vec![1, 3, 10], |only| vec![only]);
+                dimensions.into_iter().for_each(|dim| in_both_types(check, m, dim));
+            }
+        };
     }
-    in_both_types(check, Grassmann::new(4, 2), 4);
-    in_both_types(check, Stiefel::new(4, 2), 5);
-    in_both_types(check, Spd::affine_invariant(3), 6);
-    in_both_types(check, Spd::log_euclidean(3), 6);
+    for_each_manifold!(members);
+    let product = Product::new(PoincareBall::new(-1.0), 2, Sphere::new(4.0));
+    [1, 3, 10].into_iter().for_each(|dim| in_both_types(check, product, 2 + dim));
 }
 
 /// A gradient whose inner product with itself overflows to NaN is reported by both forms of a step: by

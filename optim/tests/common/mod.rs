@@ -3,10 +3,8 @@
 
 use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Row, Tensor, Var};
-use cotangent_manifolds::{
-    Euclidean, Grassmann, HalfSpace, Klein, Lorentz, PoincareBall, Point, Product, Spd, Sphere, Steps,
-    Stereographic, Stiefel,
-};
+use cotangent_manifolds::laws::Family;
+use cotangent_manifolds::{PoincareBall, Point, Product, Sphere, Steps, for_each_manifold};
 use cotangent_optim::solvers::{
     Problem, Solution, Stopping, conjugate_gradient, gradient_descent, lbfgs, trust_region,
 };
@@ -19,21 +17,15 @@ pub trait OnManifold {
 
 /// Runs the check on every manifold of the library.
 pub fn every_manifold(work: &mut impl OnManifold) {
-    work.on("Euclidean", Euclidean, 3, 3.0);
-    work.on("stereographic, κ = −1", Stereographic::new(-1.0), 3, 3.0);
-    work.on("stereographic, κ = −0.37", Stereographic::new(-0.37), 4, 3.0);
-    work.on("stereographic, κ = 0", Stereographic::new(0.0), 3, 3.0);
-    work.on("stereographic, κ = 0.6", Stereographic::new(0.6), 3, 1.5);
-    work.on("Lorentz, κ = −1", Lorentz::new(-1.0), 3, 3.0);
-    work.on("Klein, κ = −1", Klein::new(-1.0), 3, 2.0);
-    work.on("half-space, κ = −1", HalfSpace::new(-1.0), 3, 2.0);
-    work.on("sphere, κ = 1", Sphere::new(1.0), 3, 1.2);
-    let product = Product::new(PoincareBall::new(-1.0), 2, Sphere::new(1.0));
-    work.on("ball × sphere", product, 4, 1.2);
-    work.on("Grassmann(4, 2)", Grassmann::new(4, 2), 4, 0.7);
-    work.on("Stiefel(3, 2)", Stiefel::new(3, 2), 3, 0.7);
-    work.on("SPD(2), affine", Spd::affine_invariant(2), 3, 2.0);
-    work.on("SPD(2), log-Euclidean", Spd::log_euclidean(2), 3, 2.0);
+    macro_rules! samples {
+        ($name:ident, $family:ty $(, $curvature:ident)?) => {
+            for (m, dim, radius) in <$family>::samples() {
+                work.on(&format!("{m:?}"), m, dim, radius);
+            }
+        };
+    }
+    for_each_manifold!(samples);
+    work.on("ball × sphere", Product::new(PoincareBall::new(-1.0), 2, Sphere::new(1.0)), 4, 1.2);
 }
 
 /// A table of random points, one per row.

@@ -20,12 +20,15 @@ mod gyrovector;
 mod matvec;
 mod step;
 
+use std::f64::consts::PI;
 use std::marker::PhantomData;
 
 use cotangent_engine::domain::margin;
 use cotangent_engine::{Float, Row, Rows, update_rows};
 
+use crate::laws::lawful::{KAPPAS, Lawful, family, length};
 use crate::manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold, at_least_one, existing};
+use crate::module::constant;
 use crate::steps::{Motion, Moving, Rule, Steps, composed};
 pub use curved::Curved;
 pub use matvec::MatVec;
@@ -315,3 +318,32 @@ impl<S: Sign> Steps for KappaStereographic<S> {
         update_rows(&step, [rows.points, rows.momenta], [rows.gradients], rows.moments, rows.width)
     }
 }
+
+impl<S: Sign> Lawful for KappaStereographic<S> {
+    fn curvature_bounds(&self) -> [f64; 2] {
+        [self.kappa(); 2]
+    }
+    /// In the ball, as far as the format reaches.
+    fn radius<T: Float>(&self) -> f64 {
+        let kappa = self.kappa();
+        if kappa < 0.0 {
+            (2.0 / T::EPSILON).ln() / (-kappa).sqrt()
+        } else if kappa > 0.0 {
+            0.45 * PI / kappa.sqrt()
+        } else {
+            10.0
+        }
+    }
+    fn rounding<T: Float>(&self, x: &Row<T>) -> f64 {
+        2.0 * length(x) / margin(x, self.kappa())
+    }
+}
+
+family!(Stereographic: KAPPAS.map(Stereographic::new), [
+    (Stereographic::new(-1.0), 3, 3.0),
+    (Stereographic::new(-0.37), 4, 3.0),
+    (Stereographic::new(0.0), 3, 3.0),
+    (Stereographic::new(0.6), 3, 1.5)
+]);
+
+constant! { [S: Sign] KappaStereographic<S>; }
