@@ -249,12 +249,9 @@ pub fn from_sum<R: Rows>(sum: &R, kappa: &R::Scalar) -> R {
 
 /// The formulas of barycentres. Parameter 0 of row formulas is κ.
 pub mod formulas {
-    use cotangent_engine::registry::{
-        Formula, Range,
-        Sample::{Ball, Free, HalfSpace, Hyperboloid},
-    };
+    use cotangent_engine::registry::{Formula, Range};
     use cotangent_engine::scalar::chosen;
-    use cotangent_engine::{Scalar, row_formula};
+    use cotangent_engine::{Scalar, row_formulas};
 
     use super::MapFormula;
 
@@ -269,29 +266,73 @@ pub mod formulas {
         chosen(q, q, S::select(S::zero().lt(q), q, S::one()).sqrt().recip())
     }
 
-    row_formula! {
+    row_formulas! {
+        /// All formulas here, for the test that compares their evaluations.
+        pub ALL and [
+            Formula::map(Share, &[Range(0.1, 3.0), Range(0.3, 3.0)]),
+            Formula::map(SquareInParts, &[Range(0.1, 3.0), Range(0.1, 3.0), Range(0.3, 3.0)]),
+            Formula::map(RootMeanSquare, &[Range(0.1, 3.0), Range(1.0, 3.0)]),
+            Formula::map(SquaredChord, &[Range(0.1, 3.0), NEGATIVE]),
+            Formula::map(InverseNorm, &[Range(0.1, 3.0), Range(0.1, 3.0), NEGATIVE]),
+        ];
+
         /// `x/√(κ⟨x, x⟩_L)`, the multiple of x on the hyperboloid. Where x is no point's multiple, by
         /// rounding, its space coordinates are kept. A sum of no weights becomes the origin.
         pub OntoHyperboloid = "barycentre.onto_hyperboloid": vector [Input(0)], metric Minkowski,
-            domain Hyperboloid;
+            domain Hyperboloid, tested in Hyperboloid(1) [NEGATIVE];
         time = First(0), xx = Dot(0, 0), kappa = Param(0) => {
             [S::select(time.lt(S::constant(LEAST)), S::zero(), inverse_root(kappa * xx))]
-        }
-    }
+        };
 
-    row_formula! {
         /// `x/√(κ⟨x, x⟩)`, the multiple of x on the sphere. 0 is kept.
-        pub OntoSphere = "barycentre.onto_sphere": vector [Input(0)], domain Sphere;
-        xx = Dot(0, 0), kappa = Param(0) => [inverse_root(kappa * xx)]
-    }
+        pub OntoSphere = "barycentre.onto_sphere": vector [Input(0)], domain Sphere,
+            tested in Free [Range(0.5, 1.5)];
+        xx = Dot(0, 0), kappa = Param(0) => [inverse_root(kappa * xx)];
 
-    row_formula! {
         /// `(λx, λ − 1)` from (x, 0).
-        pub Features = "barycentre.features": vector [Input(0), Height];
+        pub Features = "barycentre.features": vector [Input(0), Height], tested in Ball [KAPPA];
         m = Margin(0) => {
             let two = S::constant(2.0);
             [two / m, (two - m) / m]
-        }
+        };
+
+        // For κ < 0 the sum would have to be timelike.
+        /// `(s/(t + ρ), 0)` from a weighted sum (s, t) of features, `ρ² = t² + κ‖s‖²`. A sum of no
+        /// weights becomes the origin.
+        pub FromSum = "barycentre.from_sum": vector [Input(0), Height], metric Horizontal,
+            tested in HalfSpace [Range(0.1, 0.8)];
+        ss = Dot(0, 0), t = Last(0), kappa = Param(0) => {
+            let curved = kappa * ss;
+            let rho = (t.square() + curved).max(S::zero()).sqrt();
+            let none = (t.square() + curved.abs()).lt(S::constant(LEAST * LEAST));
+            [S::select(none, S::zero(), lower(t, rho, curved)), S::zero()]
+        };
+
+        /// `x̄/(1 − g + √(g² − κV))`, g = parameter 1, V = parameter 2.
+        pub FromMean = "barycentre.from_mean": vector [Input(0)], domain Ball,
+            tested in Ball [KAPPA, Range(0.3, 0.5), Range(0.01, 0.09)];
+        xx = Dot(0, 0), kappa = Param(0), g = Param(1), variance = Param(2) => {
+            let rho = (g.square() - kappa * variance).max(S::zero()).sqrt();
+            [lower(S::one() - g, rho, kappa * xx)]
+        };
+
+        /// The height of a point of the half-space.
+        pub Altitude = "barycentre.altitude": number [Input(0)], tested in HalfSpace [];
+        y = Last(0) => y;
+
+        /// A row with parameter 0 as its last coordinate.
+        pub AtHeight = "barycentre.at_height": vector [Input(0), Height], metric Horizontal,
+            tested in HalfSpace [Range(0.3, 3.0)];
+        height = Param(0) => [S::one(), height];
+
+        /// `‖x − f‖/√(y s)` of a point x at height y and the mean's foot f, s = parameter 0; 0 where
+        /// s is 0.
+        pub Reach = "barycentre.reach": number [Difference(1, 0)], tested in HalfSpace [Range(0.3, 3.0)];
+        length = Along(0, 0), y = Last(0), sum = Param(0) => {
+            let some = S::zero().lt(sum);
+            let root = y.sqrt() * S::select(some, sum, S::one()).sqrt();
+            chosen(sum, sum, S::select(some, length / root, S::zero()))
+        };
     }
 
     /// `1/(t + ρ)`, given `κs² = ρ² − t²`; for t < 0, where that cancels, `(ρ − t)/κs²`. 1 where
@@ -301,27 +342,6 @@ pub mod formulas {
         let sum = t + rho;
         let upper = S::select(S::zero().lt(sum), sum, S::one()).recip();
         S::select(t.lt(S::zero()), (rho - t) / curved, upper)
-    }
-
-    row_formula! {
-        /// `(s/(t + ρ), 0)` from a weighted sum (s, t) of features, `ρ² = t² + κ‖s‖²`. A sum of no
-        /// weights becomes the origin.
-        pub FromSum = "barycentre.from_sum": vector [Input(0), Height], metric Horizontal;
-        ss = Dot(0, 0), t = Last(0), kappa = Param(0) => {
-            let curved = kappa * ss;
-            let rho = (t.square() + curved).max(S::zero()).sqrt();
-            let none = (t.square() + curved.abs()).lt(S::constant(LEAST * LEAST));
-            [S::select(none, S::zero(), lower(t, rho, curved)), S::zero()]
-        }
-    }
-
-    row_formula! {
-        /// `x̄/(1 − g + √(g² − κV))`, g = parameter 1, V = parameter 2.
-        pub FromMean = "barycentre.from_mean": vector [Input(0)], domain Ball;
-        xx = Dot(0, 0), kappa = Param(0), g = Param(1), variance = Param(2) => {
-            let rho = (g.square() - kappa * variance).max(S::zero()).sqrt();
-            [lower(S::one() - g, rho, kappa * xx)]
-        }
     }
 
     /// `x/y`; 0 where y is 0, for a set whose weights are all 0.
@@ -334,29 +354,6 @@ pub mod formulas {
         fn eval<S: Scalar>([x, y]: [S; 2]) -> S {
             let some = S::zero().lt(y);
             chosen(y, y, S::select(some, x / S::select(some, y, S::one()), S::zero()))
-        }
-    }
-
-    row_formula! {
-        /// The height of a point of the half-space.
-        pub Altitude = "barycentre.altitude": number [Input(0)];
-        y = Last(0) => y
-    }
-
-    row_formula! {
-        /// A row with parameter 0 as its last coordinate.
-        pub AtHeight = "barycentre.at_height": vector [Input(0), Height], metric Horizontal;
-        height = Param(0) => [S::one(), height]
-    }
-
-    row_formula! {
-        /// `‖x − f‖/√(y s)` of a point x at height y and the mean's foot f, s = parameter 0; 0 where
-        /// s is 0.
-        pub Reach = "barycentre.reach": number [Difference(1, 0)];
-        length = Along(0, 0), y = Last(0), sum = Param(0) => {
-            let some = S::zero().lt(sum);
-            let root = y.sqrt() * S::select(some, sum, S::one()).sqrt();
-            chosen(sum, sum, S::select(some, length / root, S::zero()))
         }
     }
 
@@ -414,22 +411,4 @@ pub mod formulas {
 
     const KAPPA: Range = Range(-1.5, 0.8);
     const NEGATIVE: Range = Range(-1.5, -0.5);
-
-    /// All formulas of barycentres, for the test that compares their evaluations.
-    pub const ALL: &[Formula] = &[
-        Formula::row(OntoHyperboloid, Hyperboloid(1), &[NEGATIVE]),
-        Formula::row(OntoSphere, Free, &[Range(0.5, 1.5)]),
-        Formula::row(Features, Ball, &[KAPPA]),
-        // For κ < 0 the sum would have to be timelike.
-        Formula::row(FromSum, HalfSpace, &[Range(0.1, 0.8)]),
-        Formula::row(FromMean, Ball, &[KAPPA, Range(0.3, 0.5), Range(0.01, 0.09)]),
-        Formula::map(Share, &[Range(0.1, 3.0), Range(0.3, 3.0)]),
-        Formula::row(Altitude, HalfSpace, &[]),
-        Formula::row(AtHeight, HalfSpace, &[Range(0.3, 3.0)]),
-        Formula::row(Reach, HalfSpace, &[Range(0.3, 3.0)]),
-        Formula::map(SquareInParts, &[Range(0.1, 3.0), Range(0.1, 3.0), Range(0.3, 3.0)]),
-        Formula::map(RootMeanSquare, &[Range(0.1, 3.0), Range(1.0, 3.0)]),
-        Formula::map(SquaredChord, &[Range(0.1, 3.0), NEGATIVE]),
-        Formula::map(InverseNorm, &[Range(0.1, 3.0), Range(0.1, 3.0), NEGATIVE]),
-    ];
 }

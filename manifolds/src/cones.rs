@@ -66,12 +66,9 @@ impl EntailmentCones for Lorentz {
 pub mod formulas {
     use std::f64::consts::FRAC_PI_2;
 
-    use cotangent_engine::registry::{
-        Formula, Range,
-        Sample::{Ball, Hyperboloid},
-    };
+    use cotangent_engine::registry::Range;
     use cotangent_engine::scalar::chosen;
-    use cotangent_engine::{Scalar, row_formula};
+    use cotangent_engine::{Scalar, row_formulas};
 
     use crate::angle::from_components;
     use crate::hyperbolic::lorentz::formulas::outward;
@@ -84,36 +81,34 @@ pub mod formulas {
         chosen(sine, sine, arc)
     }
 
-    row_formula! {
+    row_formulas! {
+        /// All formulas here, for the test that compares their evaluations.
+        pub ALL;
+
         /// Half-aperture in the ball, `arcsin(K m/(√c‖x‖))`. Tseng et al. 2023, eq. 20.
-        pub BallAperture = "cones.ball_aperture": number [Input(0)];
+        pub BallAperture = "cones.ball_aperture": number [Input(0)], tested in Ball [KAPPA, K];
         m = Margin(0), xx = Dot(0, 0), kappa = Param(0), k = Param(1) =>
-        aperture(k * m / (-kappa * xx).sqrt())
-    }
+        aperture(k * m / (-kappa * xx).sqrt());
 
-    row_formula! {
         /// Half-aperture on the hyperboloid, `arcsin(2K/(√c‖X_s‖))`.
-        pub LorentzAperture = "cones.lorentz_aperture": number [Input(0)], metric Space;
-        xx = Dot(0, 0), kappa = Param(0), k = Param(1) => aperture((k + k) / (-kappa * xx).sqrt())
-    }
+        pub LorentzAperture = "cones.lorentz_aperture": number [Input(0)], metric Space,
+            tested in Hyperboloid(1) [KAPPA, K];
+        xx = Dot(0, 0), kappa = Param(0), k = Param(1) => aperture((k + k) / (-kappa * xx).sqrt());
 
-    row_formula! {
         /// The angle Ξ in the ball: between x and the direction `m_x d + κ‖d‖² x` of y, where d = y
         /// − x.
-        pub BallAngle = "cones.ball_angle": number [Input(0), Difference(1, 0)];
+        pub BallAngle = "cones.ball_angle": number [Input(0), Difference(1, 0)], tested in Ball [KAPPA];
         m = Margin(0), xx = Dot(0, 0), xd = Accurate(0, 1), dd = Dot(1, 1), wedge = Wedge(0, 1, 1),
         kappa = Param(0) => {
             // Rounding may leave the area of parallel vectors negative.
             from_components(m * wedge.max(S::zero()).sqrt(), m * xd + kappa * dd * xx)
-        }
-    }
+        };
 
-    row_formula! {
         /// The angle Ξ on the hyperboloid, as for [`BallAngle`]: from Y's components across and along X, the
         /// latter as seen from X. It uses d = y − x, so that nearby points keep their digits and the angle
         /// of equal points is 0.
         pub LorentzAngle = "cones.lorentz_angle": number [Input(0), Input(1), Difference(1, 0)],
-            metric Space;
+            metric Space, tested in Hyperboloid(2) [KAPPA];
         xx = Dot(0, 0), xy = Dot(0, 1), xd = Dot(0, 2), yy = Dot(1, 1), wedge = Wedge(0, 2, 2),
         kappa = Param(0) => {
             let elsewhere = S::zero().lt(xx);
@@ -123,17 +118,9 @@ pub mod formulas {
             let across = wedge.max(S::zero()) / square;
             let outward = outward(square, yy, xy / x, xd / x, across, kappa);
             chosen(xx, xx, S::select(elsewhere, from_components(across.sqrt(), outward), S::zero()))
-        }
+        };
     }
 
     const KAPPA: Range = Range(-1.5, -0.5);
     const K: Range = Range(0.001, 0.005);
-
-    /// All formulas of the cones, for the test that compares their evaluations.
-    pub const ALL: &[Formula] = &[
-        Formula::row(BallAperture, Ball, &[KAPPA, K]),
-        Formula::row(LorentzAperture, Hyperboloid(1), &[KAPPA, K]),
-        Formula::row(BallAngle, Ball, &[KAPPA]),
-        Formula::row(LorentzAngle, Hyperboloid(2), &[KAPPA]),
-    ];
 }

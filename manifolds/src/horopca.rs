@@ -223,39 +223,30 @@ fn beside(row: &Row<f64>) -> Tensor<f64> {
 
 /// The row formulas of horospherical projections, on points of the hyperboloid. Directions have length 1.
 pub mod formulas {
-    use cotangent_engine::registry::{
-        Formula, Range,
-        Sample::{Free, Hyperboloid},
-    };
-    use cotangent_engine::row_formula;
+    use cotangent_engine::registry::Range;
+    use cotangent_engine::row_formulas;
 
-    row_formula! {
+    row_formulas! {
+        /// All formulas here, for the test that compares their evaluations.
+        pub ALL;
+
         /// The part of x orthogonal to a direction p, in space coordinates: `x − ⟨x, p⟩ p`.
-        pub Reject = "horopca.reject": vector [Input(0), Input(1)], metric Space;
-        xp = Dot(0, 1) => [S::one(), -xp]
-    }
+        pub Reject = "horopca.reject": vector [Input(0), Input(1)], metric Space, tested in Free [];
+        xp = Dot(0, 1) => [S::one(), -xp];
 
-    row_formula! {
         /// δ of a point, its part outside the directions' span and the sum of the directions; parameter 1
         /// = K − 1 ≥ 1.
-        pub Shift = "horopca.shift": number [Input(0), Input(1), Input(2)], metric Space;
+        pub Shift = "horopca.shift": number [Input(0), Input(1), Input(2)], metric Space,
+            tested in Hyperboloid(1) [Range(-1.5, -0.5), Range(1.0, 3.0)];
         xx = Dot(0, 0), square = Dot(1, 1), along = Dot(0, 2), kappa = Param(0), others = Param(1) => {
             let e = (xx - kappa.recip()).sqrt() - along;
             let root = (e.square() + others * square).sqrt();
             S::select(S::zero().lt(e), -square / (e + root), (e - root) / others)
-        }
-    }
+        };
 
-    row_formula! {
         /// The coordinate along a direction, shifted: `⟨x, p⟩ + δ`, δ = parameter 0.
-        pub Shifted = "horopca.shifted": number [Input(0), Input(1)], metric Space;
-        xp = Dot(0, 1), shift = Param(0) => xp + shift
+        pub Shifted = "horopca.shifted": number [Input(0), Input(1)], metric Space,
+            tested in Free [Range(-3.0, 3.0)];
+        xp = Dot(0, 1), shift = Param(0) => xp + shift;
     }
-
-    /// All formulas, for the test that compares their evaluations.
-    pub const ALL: &[Formula] = &[
-        Formula::row(Reject, Free, &[]),
-        Formula::row(Shift, Hyperboloid(1), &[Range(-1.5, -0.5), Range(1.0, 3.0)]),
-        Formula::row(Shifted, Free, &[Range(-3.0, 3.0)]),
-    ];
 }

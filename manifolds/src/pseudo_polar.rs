@@ -48,12 +48,16 @@ pub fn direction<R: Rows>(d: &R) -> R {
 
 /// The row formulas. Parameter 0 of the map's formula is κ.
 pub mod formulas {
-    use cotangent_engine::registry::{Formula, Range, Sample::Free};
-    use cotangent_engine::row_formula;
+    use cotangent_engine::registry::Range;
+    use cotangent_engine::row_formulas;
 
-    row_formula! {
+    row_formulas! {
+        /// All formulas here, for the test that compares their evaluations.
+        pub ALL;
+
         /// A row (r, d) to `(cosh √c r, sinh(√c r) d/‖d‖)/√c`.
-        pub PseudoPolar = "lorentz.pseudo_polar": vector [Input(0), Time], metric Space, domain Hyperboloid;
+        pub PseudoPolar = "lorentz.pseudo_polar": vector [Input(0), Time], metric Space, domain Hyperboloid,
+            tested in Free [Range(-1.5, -0.5)];
         norm = Along(0, 0), radius = First(0), kappa = Param(0) => {
             let (longest, limit) = (S::constant(360.0), S::constant(1e300));
             let c = (-kappa).sqrt();
@@ -63,20 +67,14 @@ pub mod formulas {
             let factor = S::select(S::zero().lt(norm), finite(sinh / (c * norm)), S::zero());
             // Subtracts the radius, which is in the place of the time coordinate.
             [factor, finite(cosh / c - factor * radius)]
-        }
-    }
+        };
 
-    row_formula! {
         /// `d/‖d‖`.
-        pub Direction = "direction": vector [Input(0)];
+        pub Direction = "direction": vector [Input(0)], tested in Free [];
         norm = Along(0, 0) => {
             // Kept finite, because a row of zeros is multiplied by it too.
             let factor = norm.recip().min(S::constant(1e300));
             [S::select(S::zero().lt(norm), factor, S::zero())]
-        }
+        };
     }
-
-    /// For the test that compares the formulas' evaluations.
-    pub const ALL: &[Formula] =
-        &[Formula::row(PseudoPolar, Free, &[Range(-1.5, -0.5)]), Formula::row(Direction, Free, &[])];
 }

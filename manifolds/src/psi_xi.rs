@@ -44,28 +44,28 @@ impl HalfSpace {
 
 /// The row formulas of the maps.
 pub mod formulas {
-    use cotangent_engine::registry::{Formula, Range, Sample::Free};
-    use cotangent_engine::row_formula;
+    use cotangent_engine::registry::Range;
+    use cotangent_engine::row_formulas;
 
-    row_formula! {
+    row_formulas! {
+        /// All formulas here, for the test that compares their evaluations.
+        pub ALL;
+
         /// `(x_h f, f)`, f = exp x_n.
-        pub Psi = "half_space.psi": vector [Input(0), Height], metric Horizontal, domain HalfSpace;
+        pub Psi = "half_space.psi": vector [Input(0), Height], metric Horizontal, domain HalfSpace,
+            tested in Free [];
         x = Last(0) => {
             // Kept finite, because zeros are multiplied by it too.
             let f = x.min(S::constant(709.0)).exp();
             [f, f]
-        }
-    }
+        };
 
-    row_formula! {
         /// `(x_h f, f)`, f = h/(1 + exp(−x_n)), h = parameter 0.
-        pub Xi = "half_space.xi": vector [Input(0), Height], metric Horizontal, domain HalfSpace;
+        pub Xi = "half_space.xi": vector [Input(0), Height], metric Horizontal, domain HalfSpace,
+            tested in Free [Range(0.5, 2.0)];
         x = Last(0), light = Param(0) => {
             let f = light * x.sigmoid();
             [f, f]
-        }
+        };
     }
-
-    /// All formulas of the maps, for the test that compares their evaluations.
-    pub const ALL: &[Formula] = &[Formula::row(Psi, Free, &[]), Formula::row(Xi, Free, &[Range(0.5, 2.0)])];
 }

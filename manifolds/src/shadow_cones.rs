@@ -147,7 +147,7 @@ impl HalfSpace {
 /// The row formulas of the cones. Parameter 0 is the radius, or the height of the light source.
 pub mod formulas {
     use cotangent_engine::registry::{Formula, Range, Sample::HalfSpace};
-    use cotangent_engine::{Invariant, Metric, RowFormula, Scalar, Vector, compiled_here, row_formula};
+    use cotangent_engine::{Invariant, Metric, RowFormula, Scalar, Vector, compiled_here, row_formulas};
 
     use super::{energy, penumbral_gap, penumbral_height, penumbral_width, umbral_height};
     use Invariant::{Along, Last, Param};
@@ -185,23 +185,31 @@ pub mod formulas {
         PenumbralAncestor "shadow_cones.penumbral_ancestor"
         (delta, x, y, light) penumbral_height(delta, x, y, light)
     }
-    row_formula! {
+    row_formulas! {
+        /// All formulas here, for the test that compares their evaluations.
+        pub ALL and [
+            Formula::row(UmbralAncestor, HalfSpace, &[RADIUS]),
+            Formula::row(PenumbralAncestor, HalfSpace, &[LIGHT]),
+            Formula::row(UmbralSlack, HalfSpace, &[RADIUS]),
+            Formula::row(UmbralEnergy, HalfSpace, &[RADIUS]),
+            Formula::row(PenumbralSlack, HalfSpace, &[LIGHT]),
+            Formula::row(PenumbralEnergy, HalfSpace, &[LIGHT]),
+        ];
+
         /// The lowest common ancestor in the umbral order: from x the share `(H − x_n) sinh r/Δ` of the
         /// way to y, at most 1.
         pub UmbralSupremum = "shadow_cones.umbral_supremum":
-            vector [Input(0), Difference(1, 0), Height], metric Horizontal;
+            vector [Input(0), Difference(1, 0), Height], metric Horizontal, tested in HalfSpace [RADIUS];
         delta = Along(1, 1), x = Last(0), y = Last(1), radius = Param(0) => {
             let height = umbral_height(delta, x, y, radius.sinh());
             [S::one(), share((height - x) * radius.sinh(), delta).min(S::one()), height]
-        }
-    }
+        };
 
-    row_formula! {
         /// The lowest common ancestor in the penumbral order. The semicircle of radius r that falls from it
         /// through x has its centre at the distance √(r² − x_n²) from x, and √(r² − H²) from the
         /// ancestor. Without a common cone it is above the centre of the semicircle through both points.
         pub PenumbralSupremum = "shadow_cones.penumbral_supremum":
-            vector [Input(0), Difference(1, 0), Height], metric Horizontal;
+            vector [Input(0), Difference(1, 0), Height], metric Horizontal, tested in HalfSpace [LIGHT];
         delta = Along(1, 1), x = Last(0), y = Last(1), light = Param(0) => {
             let height = penumbral_height(delta, x, y, light);
             let [of_x, of_y, of_top] = [x, y, height].map(|height| penumbral_width(height, light));
@@ -210,7 +218,12 @@ pub mod formulas {
             let outside = half + half * share((y - x) * (y + x), delta) / delta;
             let separate = (of_x + of_y).lt(delta);
             [S::one(), S::select(separate, S::select(separate, outside, S::zero()), inside), height]
-        }
+        };
+
+        /// [`penumbral_gap`] of a point.
+        pub PenumbralGap = "shadow_cones.penumbral_gap": number [Input(0)], metric Horizontal,
+            tested in HalfSpace [LIGHT];
+        height = Last(0), light = Param(0) => penumbral_gap(height, light);
     }
 
     /// `part/whole`; 0 where the whole is 0.
@@ -220,11 +233,6 @@ pub mod formulas {
         S::select(positive, part / S::select(positive, whole, S::one()), S::zero())
     }
 
-    row_formula! {
-        /// [`penumbral_gap`] of a point.
-        pub PenumbralGap = "shadow_cones.penumbral_gap": number [Input(0)], metric Horizontal;
-        height = Last(0), light = Param(0) => penumbral_gap(height, light)
-    }
     of_heights! {
         /// `(x_n − y_n) sinh r − Δ`.
         UmbralSlack "shadow_cones.umbral_slack" (delta, x, y, radius) umbral_slack(delta, x, y, radius)
@@ -261,17 +269,4 @@ pub mod formulas {
     const RADIUS: Range = Range(0.3, 1.2);
     /// Above the heights at which points are drawn.
     const LIGHT: Range = Range(2.0, 3.0);
-
-    /// All formulas of the cones, for the test that compares their evaluations.
-    pub const ALL: &[Formula] = &[
-        Formula::row(UmbralAncestor, HalfSpace, &[RADIUS]),
-        Formula::row(PenumbralAncestor, HalfSpace, &[LIGHT]),
-        Formula::row(UmbralSupremum, HalfSpace, &[RADIUS]),
-        Formula::row(PenumbralSupremum, HalfSpace, &[LIGHT]),
-        Formula::row(PenumbralGap, HalfSpace, &[LIGHT]),
-        Formula::row(UmbralSlack, HalfSpace, &[RADIUS]),
-        Formula::row(UmbralEnergy, HalfSpace, &[RADIUS]),
-        Formula::row(PenumbralSlack, HalfSpace, &[LIGHT]),
-        Formula::row(PenumbralEnergy, HalfSpace, &[LIGHT]),
-    ];
 }

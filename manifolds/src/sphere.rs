@@ -55,11 +55,8 @@ impl Sphere {
 
 /// The row formulas of the sphere. Parameter 0 is κ where there is one.
 pub mod formulas {
-    use cotangent_engine::registry::{
-        Formula, Range,
-        Sample::{Free, Sphere},
-    };
-    use cotangent_engine::{Scalar, row_formula};
+    use cotangent_engine::registry::Range;
+    use cotangent_engine::{Scalar, row_formulas};
 
     /// The distance, from the squared norms of difference and sum. Neither arc sine is taken beyond 1/√2.
     #[inline(always)]
@@ -76,15 +73,16 @@ pub mod formulas {
         S::select(S::zero().lt(ss), a, S::zero())
     }
 
-    row_formula! {
-        /// Distance between x and y.
-        pub Dist = "sphere.dist": number [Difference(1, 0), Sum(0, 1)];
-        dd = Dot(0, 0), ss = Dot(1, 1), kappa = Param(0) => distance(dd, ss, kappa)
-    }
+    row_formulas! {
+        /// All formulas here, for the test that compares their evaluations.
+        pub ALL;
 
-    row_formula! {
+        /// Distance between x and y.
+        pub Dist = "sphere.dist": number [Difference(1, 0), Sum(0, 1)], tested in Sphere(2) [KAPPA];
+        dd = Dot(0, 0), ss = Dot(1, 1), kappa = Param(0) => distance(dd, ss, kappa);
+
         /// Exponential map at x of v: `cos(√κ‖v‖) x + sinc(κ‖v‖²) v`.
-        pub Exp = "sphere.exp": vector [Input(0), Input(1)], domain Sphere;
+        pub Exp = "sphere.exp": vector [Input(0), Input(1)], domain Sphere, tested in Sphere(1) [KAPPA];
         vv = Dot(1, 1), kappa = Param(0) => {
             // Longer geodesics are cut off here: after millions of turns only rounding decides where
             // they end.
@@ -92,13 +90,11 @@ pub mod formulas {
             let shorter = (longest / square).min(S::one()).sqrt();
             let (sinc, cosc) = square.min(longest).sinc_cosc();
             [cosc, sinc * shorter]
-        }
-    }
+        };
 
-    row_formula! {
         /// Logarithm at x of y: `(θ/sin θ)(d + (κ‖d‖²/2) x)`; beyond a right angle it is computed
         /// with `s − (κ‖s‖²/2) x`, which is the same vector.
-        pub Log = "sphere.log": vector [Input(0), Difference(1, 0), Sum(0, 1)];
+        pub Log = "sphere.log": vector [Input(0), Difference(1, 0), Sum(0, 1)], tested in Sphere(2) [KAPPA];
         dd = Dot(1, 1), ss = Dot(2, 2), kappa = Param(0) => {
             let near = dd.lt(ss);
             // θ over 2 sin(θ/2), which is √κ‖d‖.
@@ -111,23 +107,22 @@ pub mod formulas {
             let of_x = S::constant(0.5) * kappa * a;
             let zero = S::zero();
             [S::select(near, of_x * dd, -of_x * ss), S::select(near, a, zero), S::select(near, zero, a)]
-        }
-    }
+        };
 
-    row_formula! {
+        // The formula has no κ, which only places the points.
         /// Parallel transport of v from x to y: `v − 2⟨y,v⟩/‖s‖² s`.
-        pub Transport = "sphere.transport": vector [Difference(1, 0), Sum(0, 1), Input(2)];
+        pub Transport = "sphere.transport": vector [Difference(1, 0), Sum(0, 1), Input(2)],
+            tested in Free [];
         dd = Dot(0, 0), ss = Dot(1, 1), dv = Dot(0, 2), sv = Dot(1, 2) => {
             // ⟨y,v⟩ from the shorter of d and s: both give it, because v is orthogonal to x.
             let yv = S::select(dd.lt(ss), dv, sv);
             [S::zero(), unless_antipodal(ss, S::constant(-2.0) * yv / ss), S::one()]
-        }
-    }
+        };
 
-    row_formula! {
         /// Signed distance from x to the great hypersphere through p with normal a: `(1/√κ)
         /// arctan(⟨x,a⟩/‖x∧a‖)`.
-        pub Gyroplane = "sphere.gyroplane": number [Input(0), Input(2), Difference(0, 1), Sum(0, 1)];
+        pub Gyroplane = "sphere.gyroplane": number [Input(0), Input(2), Difference(0, 1), Sum(0, 1)],
+            tested in Sphere(2) [KAPPA];
         dd = Dot(2, 2), ss = Dot(3, 3), da = Dot(2, 1), sa = Dot(3, 1), area = Wedge(1, 0, 0),
         kappa = Param(0) => {
             // From the shorter of d and s: both give it, because a is orthogonal to p.
@@ -138,20 +133,17 @@ pub mod formulas {
             // Where the product is 0 or NaN, the result is the product itself.
             let half = S::select(S::zero().lt(product), xa / (product + area.sqrt()), product);
             S::constant(2.0) * half.atan() / kappa.sqrt()
-        }
-    }
+        };
 
-    row_formula! {
         /// The tangent vector at x nearest to v, and the Riemannian gradient of a coordinate gradient:
         /// `v − κ⟨x,v⟩ x`.
-        pub ProjectTangent = "sphere.project_tangent": vector [Input(0), Input(1)];
-        xv = Dot(0, 1), kappa = Param(0) => [-kappa * xv, S::one()]
-    }
+        pub ProjectTangent = "sphere.project_tangent": vector [Input(0), Input(1)],
+            tested in Sphere(1) [KAPPA];
+        xv = Dot(0, 1), kappa = Param(0) => [-kappa * xv, S::one()];
 
-    row_formula! {
         /// The identity on points; other rows are scaled to the sphere, and the zero row is moved to the
         /// origin. The gradient is that of the scaling everywhere: at points the tangent part.
-        pub Project = "sphere.project": vector [Input(0)], domain Sphere;
+        pub Project = "sphere.project": vector [Input(0)], domain Sphere, tested in Free [KAPPA];
         norm = Along(0, 0), kappa = Param(0), epsilon = Epsilon => {
             // Twice the tolerance of a point: rows between are left to the domain, which checks more
             // closely.
@@ -159,22 +151,10 @@ pub mod formulas {
             let scaled = (kappa.sqrt() * norm).recip();
             let scaled = S::select(S::zero().lt(norm), scaled, S::one());
             [S::select(off.lt(S::constant(8.0) * epsilon), scaled / scaled.detached(), scaled)]
-        }
+        };
     }
 
     const KAPPA: Range = Range(0.4, 1.6);
-
-    /// All formulas of the sphere, for the test that compares their evaluations.
-    pub const ALL: &[Formula] = &[
-        Formula::row(Dist, Sphere(2), &[KAPPA]),
-        Formula::row(Exp, Sphere(1), &[KAPPA]),
-        Formula::row(Log, Sphere(2), &[KAPPA]),
-        // The formula has no κ, which only places the points.
-        Formula::row(Transport, Free, &[]),
-        Formula::row(ProjectTangent, Sphere(1), &[KAPPA]),
-        Formula::row(Project, Free, &[KAPPA]),
-        Formula::row(Gyroplane, Sphere(2), &[KAPPA]),
-    ];
 }
 
 impl ConstantCurvature for Sphere {

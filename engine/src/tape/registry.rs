@@ -238,6 +238,86 @@ impl Formula {
     }
 }
 
+/// Declares the row formulas of a file, each as in [`row_formula!`](crate::row_formula!), and the list of them for the
+/// [registry](crate::registry). Each says before the `;` that ends its head where tests draw its vectors, a
+/// [`Sample`](crate::registry::Sample), and the ranges of its parameters. Entries of other formulas may follow
+/// the name of the list.
+///
+/// ```
+/// use cotangent_engine::registry::{Formula, Range};
+/// use cotangent_engine::row_formulas;
+///
+/// row_formulas! {
+///     /// All formulas here.
+///     pub ALL and [Formula::map(cotangent_engine::formulas::Relu, &[Range(0.5, 2.0)])];
+///
+///     /// `t v`, t = parameter 0.
+///     pub Times = "times": vector [Input(0)], tested in Free [Range(0.2, 0.9)];
+///     t = Param(0) => [t];
+///
+///     /// `⟨u, v⟩`.
+///     pub Inner = "inner": number [Input(0), Input(1)], tested in Free [];
+///     uv = Dot(0, 1) => uv;
+/// }
+///
+/// assert_eq!(ALL.iter().map(|formula| formula.name).collect::<Vec<_>>(), ["times", "inner", "relu"]);
+/// ```
+#[macro_export]
+macro_rules! row_formulas {
+    (
+        $(#[$about:meta])*
+        $visible:vis $list:ident $(and [$($other:expr),* $(,)?])?;
+        $(
+            $(#[$attribute:meta])*
+            $visibility:vis $formula:ident = $name:literal: $kind:ident $basis:tt
+            $(, metric $metric:ident)? $(, domain $domain:ident)? $(, kernel $kernel:ident)?
+            , tested in $sample:ident $(($points:literal))? [$($range:expr),*];
+            $($argument:ident = $invariant:expr),* => $body:expr;
+        )*
+    ) => {
+        $($crate::row_formula! {
+            $(#[$attribute])*
+            $visibility $formula = $name: $kind $basis
+            $(, metric $metric)? $(, domain $domain)? $(, kernel $kernel)?;
+            $($argument = $invariant),* => $body
+        })*
+
+        $(#[$about])*
+        $visible const $list: &[$crate::registry::Formula] = &[
+            $($crate::registry::Formula::row(
+                $formula,
+                $crate::registry::Sample::$sample $(($points))?,
+                &[$($range),*],
+            ),)*
+            $($($other),*)?
+        ];
+    };
+}
+
+/// The number of formulas in some lists.
+pub const fn count(lists: &[&[Formula]]) -> usize {
+    let (mut count, mut i) = (0, 0);
+    while i < lists.len() {
+        count += lists[i].len();
+        i += 1;
+    }
+    count
+}
+
+/// Lists of formulas, one after another, as one of [`count`] formulas. The first list must not be empty.
+pub const fn joined<const N: usize>(lists: &[&[Formula]]) -> [Formula; N] {
+    let (mut all, mut next, mut i) = ([lists[0][0]; N], 0, 0);
+    while i < lists.len() {
+        let mut k = 0;
+        while k < lists[i].len() {
+            all[next] = lists[i][k];
+            (next, k) = (next + 1, k + 1);
+        }
+        i += 1;
+    }
+    all
+}
+
 /// A row formula in plain loops, for tests.
 impl RowPlan {
     /// The results of the scalar function in the last lane, with the same arguments in every lane.

@@ -53,12 +53,9 @@ impl HalfSpace {
 
 /// The row formulas of the model. Parameter 0 is κ where there is one.
 pub mod formulas {
-    use cotangent_engine::registry::{
-        Formula, Range,
-        Sample::{HalfSpace, Hyperboloid},
-    };
+    use cotangent_engine::registry::Range;
     use cotangent_engine::scalar::chosen;
-    use cotangent_engine::{Scalar, row_formula};
+    use cotangent_engine::{Scalar, row_formulas};
 
     use crate::hyperbolic::ideal::by_ratio;
 
@@ -102,31 +99,164 @@ pub mod formulas {
         S::constant(-0.25) * r.square()
     }
 
-    row_formula! {
+    row_formulas! {
+        /// All formulas here, for the test that compares their evaluations.
+        pub ALL;
+
         /// Distance between x and y, `(2/√c) arsinh(‖y − x‖/(2√(ab)))`, a and b their heights.
-        pub Dist = "half_space.dist": number [Difference(1, 0)];
+        pub Dist = "half_space.dist": number [Difference(1, 0)], tested in HalfSpace [KAPPA];
         delta = Along(0, 0), a = Last(0), b = Last(1), kappa = Param(0) => {
             let [p, q] = roots(delta, a, b);
             distance(p, q) / (-kappa).sqrt()
-        }
-    }
+        };
 
-    /// The longest geodesic that [`Exp`] follows, at curvature −1: from height 1 to 10^±152, beyond
-    /// every `f32`.
-    const LONGEST: f64 = 350.0;
-
-    row_formula! {
         /// Exponential map at x of v, Tseng et al. 2023, eq. 9, written with half the length: with
         /// `u = tanh(‖w‖/2) w/‖w‖` of w = v/a and D = ‖u_h‖² + (1 − u_n)², the point moves
         /// horizontally by `2a u_h/D`, to the height `a sech²(‖w‖/2)/D`. A geodesic is followed to the
         /// length 350/√c at most.
         pub Exp = "half_space.exp": vector [Input(0), Input(1), Height],
-            metric Horizontal, domain HalfSpace;
+            metric Horizontal, domain HalfSpace, tested in HalfSpace [];
         horizontal = Along(1, 1), a = Last(0), vertical = Last(1) => {
             let [of_v, height] = exp(horizontal / a, vertical / a);
             [S::one(), finite(of_v), finite(a * height)]
-        }
+        };
+
+        /// A step of Riemannian gradient descent, `exp_x(−t c a² g)`, t = parameter 1. The Riemannian
+        /// gradient may be more than a row can hold.
+        pub Descend = "half_space.descend": vector [Input(0), Input(1), Height],
+            metric Horizontal, domain HalfSpace, tested in HalfSpace [KAPPA, Range(0.2, 0.9)];
+        horizontal = Along(1, 1), a = Last(0), vertical = Last(1), kappa = Param(0), rate = Param(1) => {
+            let step = rate * kappa * a;
+            let [of_v, height] = exp(step * horizontal, step * vertical);
+            [S::one(), finite(of_v * a * step), finite(a * height)]
+        };
+
+        /// Logarithm at x of y: with d = y − x and D the distance at curvature −1,
+        /// `(D/sinh D)((a/b) d + ‖d‖²/(2b) e_n)`.
+        pub Log = "half_space.log": vector [Difference(1, 0), Height], tested in HalfSpace [];
+        delta = Along(0, 0), a = Last(0), b = Last(1) => log(delta, a, b);
+
+        /// The logarithm at x of y carried to the origin, in the frame there: w, the velocity divided by the
+        /// height, turned as by [`Transport`] and divided by √c. With t the horizontal part of x,
+        /// σ = a + 1 and Q = ‖t‖² + σ², the turned vector is
+        /// `(w_h − (2/Q)(σ w_n + ⟨t,w⟩) t, w_n − (2/Q)(‖t‖² w_n − σ⟨t,w⟩))`.
+        pub Centred = "half_space.centred": vector [Input(0), Difference(1, 0), Height], metric Horizontal,
+            tested in HalfSpace [KAPPA];
+        horizontal = Along(1, 1), tt = Dot(0, 0), td = Dot(0, 1), a = Last(0), b = Last(1),
+        kappa = Param(0) => {
+            let ([of_d, up], rise) = (log_from_horizontal(horizontal, a, b), b - a);
+            let (of_d, vertical) = (of_d / a, (of_d * rise + up) / a);
+            // From x to the origin: the difference is −t.
+            let [of_h, turned] = turn(tt, -of_d * td, vertical, a + S::one());
+            let c = (-kappa).sqrt();
+            [-of_h / c, of_d / c, turned / c]
+        };
+
+        /// The point at time t = parameter 0 of the geodesic from x to y: [`Exp`] of t times [`Log`],
+        /// without storing the logarithm in a row.
+        pub Geodesic = "half_space.geodesic": vector [Input(0), Difference(1, 0), Height],
+            metric Horizontal, domain HalfSpace, tested in HalfSpace [Range(0.2, 0.9)];
+        horizontal = Along(1, 1), a = Last(0), b = Last(1), t = Param(0) => {
+            let ([of_d, up], rise) = (log_from_horizontal(horizontal, a, b), b - a);
+            let of_d = t * of_d;
+            let [of_v, height] = exp(of_d * (horizontal / a), (of_d * rise + t * up) / a);
+            [S::one(), finite(of_v * of_d), finite(a * height)]
+        };
+
+        /// Parallel transport of v from x to y: with h = d's horizontal part, σ = a + b and
+        /// Q = ‖h‖² + σ²,
+        /// `(b/a) (v_h + (2/Q)(σ v_n − ⟨h,v⟩) h, v_n − (2/Q)(‖h‖² v_n + σ⟨h,v⟩))`:
+        /// a turn by 2 arctan(‖h‖/σ).
+        pub Transport = "half_space.transport": vector [Difference(1, 0), Input(2), Height],
+            metric Horizontal, tested in HalfSpace [];
+        hh = Dot(0, 0), hv = Dot(0, 1), a = Last(0), b = Last(1), vn = Last(2) => {
+            let ([of_h, turned], ratio) = (turn(hh, hv, vn, a + b), b / a);
+            [ratio * of_h, ratio, ratio * turned]
+        };
+
+        /// Riemannian gradient from the coordinate gradient g: `c a² g`.
+        pub EgradToRgrad = "half_space.egrad_to_rgrad": vector [Input(1)], tested in HalfSpace [KAPPA];
+        a = Last(0), kappa = Param(0) => [-kappa * a.square()];
+
+        /// Riemannian inner product of u and v at x: `⟨u, v⟩/(c a²)`.
+        pub Inner = "half_space.inner": number [Input(1), Input(2)], tested in HalfSpace [KAPPA];
+        uv = Dot(0, 1), a = Last(0), kappa = Param(0) => -uv / a / a / kappa;
+
+        /// Riemannian norm of v at x: `‖v‖/(√c a)`.
+        pub Norm = "half_space.norm": number [Input(1)], tested in HalfSpace [KAPPA];
+        v = Along(0, 0), a = Last(0), kappa = Param(0) => v / a / (-kappa).sqrt();
+
+        /// The identity on points; a height of 0 or less becomes the least one.
+        pub Project = "half_space.project": vector [Input(0)], domain HalfSpace, tested in HalfSpace [];
+         => [S::one()];
+
+        /// Signed distance from x at height y to the gyroplane through p at height b with normal a, a
+        /// half-sphere or a vertical hyperplane: with d = x − p,
+        /// `(1/√c) arsinh((⟨d, a⟩ + ‖d‖² a_n/2b)/(y‖a‖))`.
+        pub Gyroplane = "half_space.gyroplane": number [Difference(0, 1), Input(2)],
+            tested in HalfSpace [KAPPA];
+        delta = Along(0, 0), along = Along(0, 1), norm = Along(1, 1), y = Last(0), b = Last(1),
+        up = Last(2), kappa = Param(0) => {
+            let (distinct, defined) = (S::zero().lt(delta), S::zero().lt(norm));
+            let delta = S::select(distinct, delta, S::one());
+            let [q, p] = roots(delta, y, b);
+            let (cosine, half) = (along / delta, S::constant(0.5) * up / norm);
+            // At p itself it is linear.
+            let sine = S::select(distinct, q * (q * (cosine + p * (p * half))), along / y);
+            let size = sine.abs();
+            // Beyond this it is ln 2s to the last digit; squares of p and q may overflow.
+            let distance = S::choose(
+                size.lt(S::constant(1e150)),
+                #[inline(always)]
+                || sine.asinh(),
+                #[inline(always)]
+                || {
+                    let twice = S::constant(2.0) * q.ln() + p.ln() + (cosine / p + p * half).abs().ln();
+                    let logarithm = twice + S::constant(std::f64::consts::LN_2);
+                    S::select(S::zero().lt(sine), logarithm, -logarithm)
+                },
+            );
+            chosen(norm, norm, S::select(defined, distance, S::zero())) / (-kappa).sqrt()
+        };
+
+        // The first coordinate is the height.
+        /// The Busemann function of direction ω, at x = (y, t) and for ω = (ω_n, ω_t), heights first:
+        /// with w = ‖ω‖ and g = w − ω_n,
+        /// `(1/√c) ln((g (‖t‖² + y²) − 2⟨t, ω_t⟩ + w + ω_n)/2wy)`; towards infinity that is
+        /// −(1/√c) ln y. Law 24.
+        pub Busemann = "half_space.busemann": number [Input(0), Input(1)], metric Space,
+            tested in Hyperboloid(1) [KAPPA];
+        tt = Dot(0, 0), dot = Dot(0, 1), along = Along(0, 1), norm = Along(1, 1),
+        area = Wedge(1, 0, 0), y = First(0), up = First(1), kappa = Param(0) => {
+            let (zero, one, two, ww) = (S::zero(), S::one(), S::constant(2.0), norm.square());
+            let w = (ww + up.square()).sqrt();
+            // For ω = 0, g = w = 1 and w + ω_n = 1.
+            let defined = zero.lt(w);
+            let w = S::select(defined, w, one);
+            // The square roots of g and of w + ω_n; their product is ‖ω_t‖.
+            let larger = (w + up.abs()).sqrt();
+            let smaller = norm / larger;
+            let above = zero.lt(up);
+            let (root, other) = (S::select(above, smaller, larger), S::select(above, larger, smaller));
+            let other = S::select(defined, other, one);
+            let g = root.square();
+            let size = S::constant(0.5) / (w * y);
+            // From the parts of t along ω_t and orthogonal to it, if ω_t has a direction.
+            let by_parts = (root * along - other).square() + g * (area / ww + y.square());
+            let plain = g * (tt + y.square()) - two * dot + other.square();
+            let ratio = size * S::select(zero.lt(ww), by_parts, plain);
+            let rise = y - one;
+            let (square, lean, climb) = (g * (tt + rise.square()), two * dot, two * rise * up);
+            // Near low ideal points the terms are large, and only the ratio has its digits.
+            let small = (size * (square + lean.abs() + climb.abs())).lt(one);
+            let excess = S::select(small, size * (square - lean - climb), one);
+            by_ratio(ratio, excess, kappa)
+        };
     }
+
+    /// The longest geodesic that [`Exp`] follows, at curvature −1: from height 1 to 10^±152, beyond
+    /// every `f32`.
+    const LONGEST: f64 = 350.0;
 
     /// A finite coefficient, because it may multiply 0.
     #[inline(always)]
@@ -148,25 +278,6 @@ pub mod formulas {
         let one_minus_un = S::select(S::zero().lt(un), (secant + uu) / (S::one() + un), S::one() - un);
         let den = uu + one_minus_un.square();
         [(half + half) / den, secant / den]
-    }
-
-    row_formula! {
-        /// A step of Riemannian gradient descent, `exp_x(−t c a² g)`, t = parameter 1. The Riemannian
-        /// gradient may be more than a row can hold.
-        pub Descend = "half_space.descend": vector [Input(0), Input(1), Height],
-            metric Horizontal, domain HalfSpace;
-        horizontal = Along(1, 1), a = Last(0), vertical = Last(1), kappa = Param(0), rate = Param(1) => {
-            let step = rate * kappa * a;
-            let [of_v, height] = exp(step * horizontal, step * vertical);
-            [S::one(), finite(of_v * a * step), finite(a * height)]
-        }
-    }
-
-    row_formula! {
-        /// Logarithm at x of y: with d = y − x and D the distance at curvature −1,
-        /// `(D/sinh D)((a/b) d + ‖d‖²/(2b) e_n)`.
-        pub Log = "half_space.log": vector [Difference(1, 0), Height];
-        delta = Along(0, 0), a = Last(0), b = Last(1) => log(delta, a, b)
     }
 
     /// The coefficients of the difference and of the height in the logarithm; δ is the norm of the
@@ -195,49 +306,6 @@ pub mod formulas {
         log(S::select(distinct, delta, S::constant(1e-100) * a), a, b)
     }
 
-    row_formula! {
-        /// The logarithm at x of y carried to the origin, in the frame there: w, the velocity divided by the
-        /// height, turned as by [`Transport`] and divided by √c. With t the horizontal part of x,
-        /// σ = a + 1 and Q = ‖t‖² + σ², the turned vector is
-        /// `(w_h − (2/Q)(σ w_n + ⟨t,w⟩) t, w_n − (2/Q)(‖t‖² w_n − σ⟨t,w⟩))`.
-        pub Centred = "half_space.centred": vector [Input(0), Difference(1, 0), Height], metric Horizontal;
-        horizontal = Along(1, 1), tt = Dot(0, 0), td = Dot(0, 1), a = Last(0), b = Last(1),
-        kappa = Param(0) => {
-            let ([of_d, up], rise) = (log_from_horizontal(horizontal, a, b), b - a);
-            let (of_d, vertical) = (of_d / a, (of_d * rise + up) / a);
-            // From x to the origin: the difference is −t.
-            let [of_h, turned] = turn(tt, -of_d * td, vertical, a + S::one());
-            let c = (-kappa).sqrt();
-            [-of_h / c, of_d / c, turned / c]
-        }
-    }
-
-    row_formula! {
-        /// The point at time t = parameter 0 of the geodesic from x to y: [`Exp`] of t times [`Log`],
-        /// without storing the logarithm in a row.
-        pub Geodesic = "half_space.geodesic": vector [Input(0), Difference(1, 0), Height],
-            metric Horizontal, domain HalfSpace;
-        horizontal = Along(1, 1), a = Last(0), b = Last(1), t = Param(0) => {
-            let ([of_d, up], rise) = (log_from_horizontal(horizontal, a, b), b - a);
-            let of_d = t * of_d;
-            let [of_v, height] = exp(of_d * (horizontal / a), (of_d * rise + t * up) / a);
-            [S::one(), finite(of_v * of_d), finite(a * height)]
-        }
-    }
-
-    row_formula! {
-        /// Parallel transport of v from x to y: with h = d's horizontal part, σ = a + b and
-        /// Q = ‖h‖² + σ²,
-        /// `(b/a) (v_h + (2/Q)(σ v_n − ⟨h,v⟩) h, v_n − (2/Q)(‖h‖² v_n + σ⟨h,v⟩))`:
-        /// a turn by 2 arctan(‖h‖/σ).
-        pub Transport = "half_space.transport": vector [Difference(1, 0), Input(2), Height],
-            metric Horizontal;
-        hh = Dot(0, 0), hv = Dot(0, 1), a = Last(0), b = Last(1), vn = Last(2) => {
-            let ([of_h, turned], ratio) = (turn(hh, hv, vn, a + b), b / a);
-            [ratio * of_h, ratio, ratio * turned]
-        }
-    }
-
     /// The turn of a vector v by 2 arctan(‖h‖/σ) in the plane of h and the height: the coefficient of h
     /// that is added to v_h, and the new v_n.
     #[inline(always)]
@@ -249,113 +317,7 @@ pub mod formulas {
         [k * (vn - hv) / sum, vn - k * (tangent * vn + hv)]
     }
 
-    row_formula! {
-        /// Riemannian gradient from the coordinate gradient g: `c a² g`.
-        pub EgradToRgrad = "half_space.egrad_to_rgrad": vector [Input(1)];
-        a = Last(0), kappa = Param(0) => [-kappa * a.square()]
-    }
-
-    row_formula! {
-        /// Riemannian inner product of u and v at x: `⟨u, v⟩/(c a²)`.
-        pub Inner = "half_space.inner": number [Input(1), Input(2)];
-        uv = Dot(0, 1), a = Last(0), kappa = Param(0) => -uv / a / a / kappa
-    }
-
-    row_formula! {
-        /// Riemannian norm of v at x: `‖v‖/(√c a)`.
-        pub Norm = "half_space.norm": number [Input(1)];
-        v = Along(0, 0), a = Last(0), kappa = Param(0) => v / a / (-kappa).sqrt()
-    }
-
-    row_formula! {
-        /// The identity on points; a height of 0 or less becomes the least one.
-        pub Project = "half_space.project": vector [Input(0)], domain HalfSpace;
-         => [S::one()]
-    }
-
-    row_formula! {
-        /// Signed distance from x at height y to the gyroplane through p at height b with normal a, a
-        /// half-sphere or a vertical hyperplane: with d = x − p,
-        /// `(1/√c) arsinh((⟨d, a⟩ + ‖d‖² a_n/2b)/(y‖a‖))`.
-        pub Gyroplane = "half_space.gyroplane": number [Difference(0, 1), Input(2)];
-        delta = Along(0, 0), along = Along(0, 1), norm = Along(1, 1), y = Last(0), b = Last(1),
-        up = Last(2), kappa = Param(0) => {
-            let (distinct, defined) = (S::zero().lt(delta), S::zero().lt(norm));
-            let delta = S::select(distinct, delta, S::one());
-            let [q, p] = roots(delta, y, b);
-            let (cosine, half) = (along / delta, S::constant(0.5) * up / norm);
-            // At p itself it is linear.
-            let sine = S::select(distinct, q * (q * (cosine + p * (p * half))), along / y);
-            let size = sine.abs();
-            // Beyond this it is ln 2s to the last digit; squares of p and q may overflow.
-            let distance = S::choose(
-                size.lt(S::constant(1e150)),
-                #[inline(always)]
-                || sine.asinh(),
-                #[inline(always)]
-                || {
-                    let twice = S::constant(2.0) * q.ln() + p.ln() + (cosine / p + p * half).abs().ln();
-                    let logarithm = twice + S::constant(std::f64::consts::LN_2);
-                    S::select(S::zero().lt(sine), logarithm, -logarithm)
-                },
-            );
-            chosen(norm, norm, S::select(defined, distance, S::zero())) / (-kappa).sqrt()
-        }
-    }
-
-    row_formula! {
-        /// The Busemann function of direction ω, at x = (y, t) and for ω = (ω_n, ω_t), heights first:
-        /// with w = ‖ω‖ and g = w − ω_n,
-        /// `(1/√c) ln((g (‖t‖² + y²) − 2⟨t, ω_t⟩ + w + ω_n)/2wy)`; towards infinity that is
-        /// −(1/√c) ln y. Law 24.
-        pub Busemann = "half_space.busemann": number [Input(0), Input(1)], metric Space;
-        tt = Dot(0, 0), dot = Dot(0, 1), along = Along(0, 1), norm = Along(1, 1),
-        area = Wedge(1, 0, 0), y = First(0), up = First(1), kappa = Param(0) => {
-            let (zero, one, two, ww) = (S::zero(), S::one(), S::constant(2.0), norm.square());
-            let w = (ww + up.square()).sqrt();
-            // For ω = 0, g = w = 1 and w + ω_n = 1.
-            let defined = zero.lt(w);
-            let w = S::select(defined, w, one);
-            // The square roots of g and of w + ω_n; their product is ‖ω_t‖.
-            let larger = (w + up.abs()).sqrt();
-            let smaller = norm / larger;
-            let above = zero.lt(up);
-            let (root, other) = (S::select(above, smaller, larger), S::select(above, larger, smaller));
-            let other = S::select(defined, other, one);
-            let g = root.square();
-            let size = S::constant(0.5) / (w * y);
-            // From the parts of t along ω_t and orthogonal to it, if ω_t has a direction.
-            let by_parts = (root * along - other).square() + g * (area / ww + y.square());
-            let plain = g * (tt + y.square()) - two * dot + other.square();
-            let ratio = size * S::select(zero.lt(ww), by_parts, plain);
-            let rise = y - one;
-            let (square, lean, climb) = (g * (tt + rise.square()), two * dot, two * rise * up);
-            // Near low ideal points the terms are large, and only the ratio has its digits.
-            let small = (size * (square + lean.abs() + climb.abs())).lt(one);
-            let excess = S::select(small, size * (square - lean - climb), one);
-            by_ratio(ratio, excess, kappa)
-        }
-    }
-
     const KAPPA: Range = Range(-1.5, -0.5);
-
-    /// All formulas of the model, for the test that compares their evaluations.
-    pub const ALL: &[Formula] = &[
-        Formula::row(Dist, HalfSpace, &[KAPPA]),
-        Formula::row(Exp, HalfSpace, &[]),
-        Formula::row(Descend, HalfSpace, &[KAPPA, Range(0.2, 0.9)]),
-        Formula::row(Log, HalfSpace, &[]),
-        Formula::row(Centred, HalfSpace, &[KAPPA]),
-        Formula::row(Geodesic, HalfSpace, &[Range(0.2, 0.9)]),
-        Formula::row(Transport, HalfSpace, &[]),
-        Formula::row(EgradToRgrad, HalfSpace, &[KAPPA]),
-        Formula::row(Inner, HalfSpace, &[KAPPA]),
-        Formula::row(Norm, HalfSpace, &[KAPPA]),
-        Formula::row(Project, HalfSpace, &[]),
-        Formula::row(Gyroplane, HalfSpace, &[KAPPA]),
-        // The first coordinate is the height.
-        Formula::row(Busemann, Hyperboloid(1), &[KAPPA]),
-    ];
 }
 
 impl ConstantCurvature for HalfSpace {

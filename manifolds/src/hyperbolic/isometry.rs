@@ -305,9 +305,9 @@ impl<S: MaybePositive> Isometric<KappaStereographic<S>> for Sphere {
 pub mod formulas {
     use cotangent_engine::registry::{
         Formula, Range,
-        Sample::{Ball, Free, HalfSpace, Sphere},
+        Sample::{Ball, Free},
     };
-    use cotangent_engine::{Domain, Invariant, RowFormula, Scalar, Vector, compiled_here, row_formula};
+    use cotangent_engine::{Domain, Invariant, RowFormula, Scalar, Vector, compiled_here, row_formulas};
 
     use Invariant::{Dot, Margin, Param};
     use Vector::{Input, Time};
@@ -396,23 +396,31 @@ pub mod formulas {
         LorentzToKlein, "isometry.lorentz_to_klein", |time| time.recip()
     }
 
-    row_formula! {
+    row_formulas! {
+        /// All formulas here, for the test that compares their evaluations.
+        pub ALL and [
+            Formula::row(BallToLorentz, Ball, &[NEGATIVE]),
+            Formula::row(StereographicToSphere, Free, &[POSITIVE]),
+            Formula::row(LorentzToBall, Free, &[NEGATIVE]),
+            Formula::row(KleinToLorentz, Ball, &[NEGATIVE]),
+            Formula::row(LorentzToKlein, Free, &[NEGATIVE]),
+        ];
+
         /// From the sphere to the stereographic model: `X_s/(1 + √κ X₀)`, for negative X₀
         /// `X_s (1 − √κ X₀)/(κ‖X_s‖²)`.
-        pub SphereToStereographic = "isometry.sphere_to_stereographic": vector [Input(0)], metric Space;
+        pub SphereToStereographic = "isometry.sphere_to_stereographic": vector [Input(0)], metric Space,
+            tested in Sphere(1) [POSITIVE];
         xx = Dot(0, 0), first = First(0), kappa = Param(0) => {
             let cosine = kappa.sqrt() * first;
             let beyond = (S::one() - cosine) / (kappa * xx);
             [S::select(cosine.lt(S::zero()), beyond, (S::one() + cosine).recip())]
-        }
-    }
+        };
 
-    row_formula! {
         /// From the half-space to the hyperboloid: a row (0, t, y) becomes
         /// `(‖t‖² + y² + 1, 2t, ‖t‖² + y² − 1)/(2y√c)`. Points beyond the hyperboloid's range
         /// are settled at its end.
         pub HalfSpaceToLorentz = "isometry.half_space_to_lorentz": vector [Input(0), Height, Time],
-            metric Horizontal, domain Hyperboloid;
+            metric Horizontal, domain Hyperboloid, tested in HalfSpace [NEGATIVE];
         tt = Dot(0, 0), y = Last(0), kappa = Param(0) => {
             // Kept finite where the quotients are not, because they are multiplied by 0 later.
             let limit = S::constant(1e300);
@@ -421,46 +429,40 @@ pub mod formulas {
             let up = (half * (tt - S::one()) + half * y * y).min(limit).max(-limit);
             let time = (half * (tt + S::one()) + half * y * y).min(limit);
             [factor, up, time]
-        }
-    }
+        };
 
-    row_formula! {
         /// From the hyperboloid's space coordinates (X_t, X_n) to the half-space:
         /// `(X_t, 1/√c)/(X₀ − X_n)`.
         pub LorentzToHalfSpace = "isometry.lorentz_to_half_space": vector [Input(0), Height],
-            metric Horizontal, domain HalfSpace;
+            metric Horizontal, domain HalfSpace, tested in Free [NEGATIVE];
         tt = Dot(0, 0), last = Last(0), kappa = Param(0) => {
             let product = tt - kappa.recip();
             let time = (product + last.square()).sqrt();
             // (X₀ − X_n)(X₀ + X_n) = ‖X_t‖² + 1/c.
             let gap = S::select(S::zero().lt(last), product / (time + last), time - last);
             [gap.recip(), (gap * (-kappa).sqrt()).recip()]
-        }
-    }
+        };
 
-    row_formula! {
         /// The differential of `2p/(1 + c‖p‖²)`, from the ball to the Klein model, at p along v:
         /// `a v + κ⟨p, v⟩a² p`, a = 2/(2 − m).
-        pub PushBallToKlein = "isometry.push_ball_to_klein": vector [Input(0), Input(1)];
+        pub PushBallToKlein = "isometry.push_ball_to_klein": vector [Input(0), Input(1)],
+            tested in Ball [NEGATIVE];
         m = Margin(0), pv = Dot(0, 1), kappa = Param(0) => {
             let two = S::constant(2.0);
             let a = two / (two - m);
             [kappa * pv * a.square(), a]
-        }
-    }
+        };
 
-    row_formula! {
         /// The differential of `q/(1 + r)`, r = √(1 − c‖q‖²), from the Klein model to the ball, at q
         /// along v: `b v − κ⟨q, v⟩b²/r q`, b = 1/(1 + r).
-        pub PushKleinToBall = "isometry.push_klein_to_ball": vector [Input(0), Input(1)];
+        pub PushKleinToBall = "isometry.push_klein_to_ball": vector [Input(0), Input(1)],
+            tested in Ball [NEGATIVE];
         m = Margin(0), qv = Dot(0, 1), kappa = Param(0) => {
             let r = m.sqrt();
             let b = (S::one() + r).recip();
             [-kappa * qv * b.square() / r, b]
-        }
-    }
+        };
 
-    row_formula! {
         /// The differential of the inversion that takes the ball to the half-space, at p = (p_t, p_n) along
         /// v, parameter 1 = λ: with u = √c p, g = 1 − u_n = (m + ‖u_t‖²)/(1 + u_n), m = 2/λ, and
         /// D = ‖u_t‖² + g² the squared distance from the point that goes to infinity,
@@ -470,7 +472,7 @@ pub mod formulas {
         /// k = 2 (⟨u_t, v_t⟩ − g v_n)/D
         /// ```
         pub PushBallToHalfSpace = "isometry.push_ball_to_half_space": vector [Input(0), Input(1), Height],
-            metric Horizontal;
+            metric Horizontal, tested in Ball [NEGATIVE, Range(2.0, 4.0)];
         tt = Dot(0, 0), tv = Dot(0, 1), n = Last(0), v = Last(1), kappa = Param(0), lambda = Param(1) => {
             let (two, s) = (S::constant(2.0), (-kappa).sqrt());
             let (tt, tv, n) = (-kappa * tt, s * tv, s * n);
@@ -480,10 +482,8 @@ pub mod formulas {
             let r = (tt + g.square()).recip();
             let (k, f) = (two * (tv - g * v) * r, two * s * r);
             [-f * k * s, f, -f * r * (v * (tt - g.square()) + two * g * tv)]
-        }
-    }
+        };
 
-    row_formula! {
         /// The differential of the same inversion back, at x = (t, y) along v: with g = y + 1
         /// and D = ‖t‖² + g²,
         ///
@@ -492,7 +492,7 @@ pub mod formulas {
         /// k = 2 (⟨t, v_t⟩ + g v_n)/D
         /// ```
         pub PushHalfSpaceToBall = "isometry.push_half_space_to_ball": vector [Input(0), Input(1), Height],
-            metric Horizontal;
+            metric Horizontal, tested in HalfSpace [NEGATIVE];
         tt = Dot(0, 0), tv = Dot(0, 1), y = Last(0), v = Last(1), kappa = Param(0) => {
             let (two, q) = (S::constant(2.0), (y + S::one()).recip());
             // In units of g: its square may overflow.
@@ -500,25 +500,9 @@ pub mod formulas {
             let r = (S::one() + tt).recip();
             let (k, f) = (two * (tv + v) * q * r, two * q * q * r / (-kappa).sqrt());
             [-f * k, f, f * (v * (S::one() - tt) + two * tv) * r]
-        }
+        };
     }
 
     const NEGATIVE: Range = Range(-1.5, -0.5);
     const POSITIVE: Range = Range(0.4, 1.6);
-
-    /// All formulas of the isometries, for the test that compares their evaluations.
-    pub const ALL: &[Formula] = &[
-        Formula::row(BallToLorentz, Ball, &[NEGATIVE]),
-        Formula::row(StereographicToSphere, Free, &[POSITIVE]),
-        Formula::row(LorentzToBall, Free, &[NEGATIVE]),
-        Formula::row(SphereToStereographic, Sphere(1), &[POSITIVE]),
-        Formula::row(KleinToLorentz, Ball, &[NEGATIVE]),
-        Formula::row(LorentzToKlein, Free, &[NEGATIVE]),
-        Formula::row(HalfSpaceToLorentz, HalfSpace, &[NEGATIVE]),
-        Formula::row(LorentzToHalfSpace, Free, &[NEGATIVE]),
-        Formula::row(PushBallToKlein, Ball, &[NEGATIVE]),
-        Formula::row(PushKleinToBall, Ball, &[NEGATIVE]),
-        Formula::row(PushBallToHalfSpace, Ball, &[NEGATIVE, Range(2.0, 4.0)]),
-        Formula::row(PushHalfSpaceToBall, HalfSpace, &[NEGATIVE]),
-    ];
 }

@@ -54,7 +54,7 @@ impl Klein {
 pub mod formulas {
     use cotangent_engine::registry::{Formula, Range, Sample::Ball};
     use cotangent_engine::scalar::chosen;
-    use cotangent_engine::{Invariant, RowFormula, Scalar, Vector, row_formula};
+    use cotangent_engine::{Invariant, RowFormula, Scalar, Vector, row_formulas};
 
     use crate::hyperbolic::ideal::by_components;
     use crate::hyperbolic::lorentz::formulas::{distance_of_chord, velocity_of_chord};
@@ -98,10 +98,17 @@ pub mod formulas {
         }
     }
 
-    row_formula! {
+    row_formulas! {
+        /// All formulas here, for the test that compares their evaluations.
+        pub ALL and [
+            Formula::row(Dist, Ball, &[KAPPA]),
+            Formula::row(Log, Ball, &[KAPPA]),
+            Formula::row(Centred, Ball, &[KAPPA]),
+        ];
+
         /// Exponential map at x of v: `x + T/(1 − κT⟨x,v⟩/e) v`, T = tanc(κ‖v‖²) of the
         /// Riemannian norm.
-        pub Exp = "klein.exp": vector [Input(0), Input(1)], domain Ball;
+        pub Exp = "klein.exp": vector [Input(0), Input(1)], domain Ball, tested in Ball [KAPPA];
         e = Margin(0), xv = Dot(0, 1), vv = Dot(1, 1), kappa = Param(0) => {
             // Beyond this the map has long reached the boundary, and the squares would overflow.
             let (limit, vv) = (S::constant(1e135), vv.min(S::constant(1e270)));
@@ -113,7 +120,59 @@ pub mod formulas {
             let conjugate = secant - kappa * t.square() * vv / e;
             let inward = outward.lt(S::zero());
             [S::one(), t / S::select(inward, conjugate / (S::one() - outward), S::one() + outward)]
-        }
+        };
+
+        /// Parallel transport of v from x to y: with d = y − x, A = 1 + κ⟨x,y⟩ and G = ⟨d,v⟩ −
+        /// κ⟨x,d⟩⟨x,v⟩/e_x, `√(e_y/e_x) (v + κ(⟨x,v⟩/e_x + G/(√(e_x e_y) + A)) d)`.
+        pub Transport = "klein.transport": vector [Input(0), Input(1), Difference(1, 0), Input(2)],
+            tested in Ball [KAPPA];
+        ex = Margin(0), ey = Margin(1), dd = Dot(2, 2), xd = Dot(0, 2), xv = Dot(0, 3), dv = Dot(2, 3),
+        kappa = Param(0) => {
+            let along = xv / ex;
+            let product = S::constant(0.5) * (ex + ey - kappa * dd);
+            let turn = (dv - kappa * xd * along) / ((ex * ey).sqrt() + product);
+            let ratio = (ey / ex).sqrt();
+            [S::zero(), S::zero(), ratio * kappa * (along + turn), ratio]
+        };
+
+        /// Riemannian gradient from the coordinate gradient g: `e (g + κ⟨x,g⟩ x)`.
+        pub EgradToRgrad = "klein.egrad_to_rgrad": vector [Input(0), Input(1)], tested in Ball [KAPPA];
+        e = Margin(0), xg = Dot(0, 1), kappa = Param(0) => [e * kappa * xg, e];
+
+        /// Riemannian inner product of u and v at x: `⟨u,v⟩/e − κ⟨x,u⟩⟨x,v⟩/e²`.
+        pub Inner = "klein.inner": number [Input(0), Input(1), Input(2)], tested in Ball [KAPPA];
+        e = Margin(0), xu = Dot(0, 1), xv = Dot(0, 2), uv = Dot(1, 2), kappa = Param(0) =>
+        uv / e - kappa * (xu / e) * (xv / e);
+
+        /// Riemannian norm of v at x.
+        pub Norm = "klein.norm": number [Input(0), Input(1)], tested in Ball [KAPPA];
+        e = Margin(0), xv = Dot(0, 1), vv = Dot(1, 1), kappa = Param(0) => {
+            let [square] = Inner::eval([e, xv, xv, vv, kappa]);
+            square.sqrt()
+        };
+
+        /// Signed distance from x to the gyroplane through p with normal a, with d = x − p and the metric
+        /// at p: `(1/√c) arsinh(√c √(e_p/e_x) g_p(d, a)/‖a‖_p)`.
+        pub Gyroplane = "klein.gyroplane": number [Input(0), Input(1), Input(2), Difference(0, 1)],
+            tested in Ball [KAPPA];
+        ex = Margin(0), ep = Margin(1), pd = Dot(1, 3), pa = Dot(1, 2), da = Dot(3, 2), aa = Dot(2, 2),
+        kappa = Param(0) => {
+            let ([inner], [norm]) = (Inner::eval([ep, pd, pa, da, kappa]), Norm::eval([ep, pa, aa, kappa]));
+            let c = (-kappa).sqrt();
+            let sine = c * (ep / ex).sqrt() * inner / norm;
+            chosen(aa, aa, S::select(S::zero().lt(aa), sine, S::zero())).asinh() / c
+        };
+
+        /// The Busemann function of direction ω = ‖ω‖u, `(1/√c) ln((1 − √c⟨x,u⟩)/√e)`.
+        /// Law 24.
+        pub Busemann = "klein.busemann": number [Input(0), Input(1)], tested in Ball [KAPPA];
+        e = Margin(0), xx = Dot(0, 0), xu = Along(0, 1), ww = Dot(1, 1), area = Wedge(1, 0, 0),
+        kappa = Param(0) => {
+            let (c, root) = (-kappa, e.sqrt());
+            // 1 − √e is c‖x‖²/(1 + √e).
+            let rise = c * xx / (root + e);
+            by_components(rise, c.sqrt() * xu / root, c * (area / ww) / e, kappa)
+        };
     }
 
     /// Logarithm at x of y: a multiple of y − x.
@@ -153,83 +212,7 @@ pub mod formulas {
         }
     }
 
-    row_formula! {
-        /// Parallel transport of v from x to y: with d = y − x, A = 1 + κ⟨x,y⟩ and G = ⟨d,v⟩ −
-        /// κ⟨x,d⟩⟨x,v⟩/e_x, `√(e_y/e_x) (v + κ(⟨x,v⟩/e_x + G/(√(e_x e_y) + A)) d)`.
-        pub Transport = "klein.transport": vector [Input(0), Input(1), Difference(1, 0), Input(2)];
-        ex = Margin(0), ey = Margin(1), dd = Dot(2, 2), xd = Dot(0, 2), xv = Dot(0, 3), dv = Dot(2, 3),
-        kappa = Param(0) => {
-            let along = xv / ex;
-            let product = S::constant(0.5) * (ex + ey - kappa * dd);
-            let turn = (dv - kappa * xd * along) / ((ex * ey).sqrt() + product);
-            let ratio = (ey / ex).sqrt();
-            [S::zero(), S::zero(), ratio * kappa * (along + turn), ratio]
-        }
-    }
-
-    row_formula! {
-        /// Riemannian gradient from the coordinate gradient g: `e (g + κ⟨x,g⟩ x)`.
-        pub EgradToRgrad = "klein.egrad_to_rgrad": vector [Input(0), Input(1)];
-        e = Margin(0), xg = Dot(0, 1), kappa = Param(0) => [e * kappa * xg, e]
-    }
-
-    row_formula! {
-        /// Riemannian inner product of u and v at x: `⟨u,v⟩/e − κ⟨x,u⟩⟨x,v⟩/e²`.
-        pub Inner = "klein.inner": number [Input(0), Input(1), Input(2)];
-        e = Margin(0), xu = Dot(0, 1), xv = Dot(0, 2), uv = Dot(1, 2), kappa = Param(0) =>
-        uv / e - kappa * (xu / e) * (xv / e)
-    }
-
-    row_formula! {
-        /// Riemannian norm of v at x.
-        pub Norm = "klein.norm": number [Input(0), Input(1)];
-        e = Margin(0), xv = Dot(0, 1), vv = Dot(1, 1), kappa = Param(0) => {
-            let [square] = Inner::eval([e, xv, xv, vv, kappa]);
-            square.sqrt()
-        }
-    }
-
-    row_formula! {
-        /// Signed distance from x to the gyroplane through p with normal a, with d = x − p and the metric
-        /// at p: `(1/√c) arsinh(√c √(e_p/e_x) g_p(d, a)/‖a‖_p)`.
-        pub Gyroplane = "klein.gyroplane": number [Input(0), Input(1), Input(2), Difference(0, 1)];
-        ex = Margin(0), ep = Margin(1), pd = Dot(1, 3), pa = Dot(1, 2), da = Dot(3, 2), aa = Dot(2, 2),
-        kappa = Param(0) => {
-            let ([inner], [norm]) = (Inner::eval([ep, pd, pa, da, kappa]), Norm::eval([ep, pa, aa, kappa]));
-            let c = (-kappa).sqrt();
-            let sine = c * (ep / ex).sqrt() * inner / norm;
-            chosen(aa, aa, S::select(S::zero().lt(aa), sine, S::zero())).asinh() / c
-        }
-    }
-
-    row_formula! {
-        /// The Busemann function of direction ω = ‖ω‖u, `(1/√c) ln((1 − √c⟨x,u⟩)/√e)`.
-        /// Law 24.
-        pub Busemann = "klein.busemann": number [Input(0), Input(1)];
-        e = Margin(0), xx = Dot(0, 0), xu = Along(0, 1), ww = Dot(1, 1), area = Wedge(1, 0, 0),
-        kappa = Param(0) => {
-            let (c, root) = (-kappa, e.sqrt());
-            // 1 − √e is c‖x‖²/(1 + √e).
-            let rise = c * xx / (root + e);
-            by_components(rise, c.sqrt() * xu / root, c * (area / ww) / e, kappa)
-        }
-    }
-
     const KAPPA: Range = Range(-1.5, -0.5);
-
-    /// All formulas of the model, for the test that compares their evaluations.
-    pub const ALL: &[Formula] = &[
-        Formula::row(Dist, Ball, &[KAPPA]),
-        Formula::row(Exp, Ball, &[KAPPA]),
-        Formula::row(Log, Ball, &[KAPPA]),
-        Formula::row(Centred, Ball, &[KAPPA]),
-        Formula::row(Transport, Ball, &[KAPPA]),
-        Formula::row(EgradToRgrad, Ball, &[KAPPA]),
-        Formula::row(Inner, Ball, &[KAPPA]),
-        Formula::row(Norm, Ball, &[KAPPA]),
-        Formula::row(Gyroplane, Ball, &[KAPPA]),
-        Formula::row(Busemann, Ball, &[KAPPA]),
-    ];
 }
 
 impl ConstantCurvature for Klein {

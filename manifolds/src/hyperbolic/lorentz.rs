@@ -57,11 +57,8 @@ impl Lorentz {
 
 /// The row formulas of the model. Parameter 0 is κ.
 pub mod formulas {
-    use cotangent_engine::registry::{
-        Formula, Range,
-        Sample::{Free, Hyperboloid},
-    };
-    use cotangent_engine::{Invariant, Metric, RowFormula, Scalar, Vector, row_formula};
+    use cotangent_engine::registry::{Formula, Range, Sample::Hyperboloid};
+    use cotangent_engine::{Invariant, Metric, RowFormula, Scalar, Vector, row_formulas};
 
     use crate::hyperbolic::geodesic::{parts, within};
     use crate::hyperbolic::ideal::by_components;
@@ -129,25 +126,29 @@ pub mod formulas {
         s.arcsinc() / (S::one() - s).sqrt()
     }
 
-    row_formula! {
+    row_formulas! {
+        /// All formulas here, for the test that compares their evaluations.
+        pub ALL and [
+            Formula::row(Log, Hyperboloid(2), &[KAPPA]),
+            Formula::row(Centred, Hyperboloid(2), &[KAPPA]),
+        ];
+
         /// Distance between x and y through the chord: `√h arcsinc(κh/4) = (2/√c) arsinh((√c/2)√h)`.
         ///
         /// The area spanned by sum and difference is twice that of the points, and the same from both sides.
         pub Dist = "lorentz.dist": number [Input(0), Input(1), Difference(1, 0), Sum(0, 1)], metric Space,
-            kernel specialised;
+            kernel specialised, tested in Hyperboloid(2) [KAPPA];
         xx = Dot(0, 0), yy = Dot(1, 1), xy = Dot(0, 1), dd = Dot(2, 2), area = Wedge(3, 2, 2),
         kappa = Param(0) => {
             distance_of_chord(chord(xx, yy, xy, dd, S::constant(0.25) * area, kappa), kappa)
-        }
-    }
+        };
 
-    row_formula! {
         /// Exponential map at x of v: `cosc(κ‖v‖²) x + sinc(κ‖v‖²) v`.
         ///
         /// Where v takes the geodesic back past the origin the two terms cancel. The error of the result's
         /// coordinates is then an ulp of these terms, as much as rounding v itself causes.
         pub Exp = "lorentz.exp": vector [Input(0), Input(1)], metric Space, domain Hyperboloid,
-            kernel specialised;
+            kernel specialised, tested in Hyperboloid(1) [KAPPA];
         xx = Dot(0, 0), xv = Dot(0, 1), vv = Dot(1, 1), area = Wedge(0, 1, 1), kappa = Param(0) => {
             let square = tangent_product(xx, xv, xv, vv, area, kappa);
             // Beyond this radius the result is off every storage type's hyperboloid, and the domain
@@ -157,7 +158,90 @@ pub mod formulas {
             let s = S::select(least.lt(s), s, least);
             let (sinc, cosc) = s.sinc_cosc();
             [cosc, sinc]
-        }
+        };
+
+        /// The point at time t = parameter 1 of the geodesic from x to y, as a combination of x and y.
+        pub Geodesic = "lorentz.geodesic": vector [Input(0), Input(1), Difference(1, 0)],
+            metric Space, domain Hyperboloid, tested in Hyperboloid(2) [KAPPA, Range(0.2, 0.9)];
+        xx = Dot(0, 0), yy = Dot(1, 1), xy = Dot(0, 1), dd = Dot(2, 2), area = Wedge(0, 2, 2),
+        kappa = Param(0), t = Param(1) => {
+            let h = kappa * chord(xx, yy, xy, dd, area, kappa);
+            let s = h * (S::constant(0.25) * h).arcsinc().square();
+            let [a, b] = parts(s, within(s, t, FARTHEST));
+            [a, b, S::zero()]
+        };
+
+        /// Parallel transport of v from x to y: `v − κ⟨d, v⟩_L/(2 − κh/2) (x + y)`, h the squared
+        /// chord.
+        pub Transport = "lorentz.transport":
+            vector [Input(0), Input(1), Difference(1, 0), Input(2), Sum(0, 1)],
+            metric Space, tested in Hyperboloid(2) [KAPPA];
+        xx = Dot(0, 0), yy = Dot(1, 1), xy = Dot(0, 1), dd = Dot(2, 2), area = Wedge(0, 2, 2),
+        xv = Dot(0, 3), dv = Dot(2, 3), turn = Wedge(0, 2, 3), kappa = Param(0) => {
+            let half = S::constant(0.5) * chord(xx, yy, xy, dd, area, kappa);
+            let product = chord_product(xx, yy, half, xv, dv, turn, kappa);
+            let den = S::constant(2.0) - kappa * half;
+            [S::zero(), S::zero(), S::zero(), S::one(), -kappa * product / den]
+        };
+
+        /// Riemannian gradient from the coordinate gradient g: with h = Jg, `h − κ⟨x, h⟩_L x`.
+        pub EgradToRgrad = "lorentz.egrad_to_rgrad": vector [Input(0), Flip(1)], metric Minkowski,
+            tested in Hyperboloid(1) [KAPPA];
+        xh = Dot(0, 1), kappa = Param(0) => [-kappa * xh, S::one()];
+
+        /// The tangent vector at x nearest to v: `v − κ⟨x, v⟩_L x`.
+        pub ProjectTangent = "lorentz.project_tangent": vector [Input(0), Input(1)], metric Minkowski,
+            tested in Hyperboloid(1) [KAPPA];
+        xv = Dot(0, 1), kappa = Param(0) => [-kappa * xv, S::one()];
+
+        /// Inner product ⟨u, v⟩_L of tangent vectors at x, from their space coordinates.
+        pub Inner = "lorentz.inner": number [Input(0), Input(1), Input(2)], metric Space,
+            tested in Hyperboloid(1) [KAPPA];
+        xx = Dot(0, 0), xu = Dot(0, 1), xv = Dot(0, 2), uv = Dot(1, 2), area = Wedge(0, 1, 2),
+        kappa = Param(0) => tangent_product(xx, xu, xv, uv, area, kappa);
+
+        /// Norm √⟨v, v⟩_L of a tangent vector at x, from its space coordinates.
+        pub Norm = "lorentz.norm": number [Input(0), Input(1)], metric Space,
+            tested in Hyperboloid(1) [KAPPA];
+        xx = Dot(0, 0), xv = Dot(0, 1), vv = Dot(1, 1), area = Wedge(0, 1, 1), kappa = Param(0) =>
+        tangent_product(xx, xv, xv, vv, area, kappa).max(S::zero()).sqrt();
+
+        /// The point with the same space coordinates.
+        pub Project = "lorentz.project": vector [Input(0), Time], metric Space, domain Hyperboloid,
+            tested in Free [KAPPA];
+        xx = Dot(0, 0), time = First(0), kappa = Param(0) => projected(xx, time, kappa);
+
+        /// The same; or, if that is farther out, the one at
+        /// [`bounded_time`](cotangent_engine::domain::bounded_time) in its direction.
+        pub Bounded = "lorentz.bounded": vector [Input(0), Time], metric Space, domain BoundedHyperboloid,
+            tested in Free [KAPPA];
+        xx = Dot(0, 0), time = First(0), kappa = Param(0) => projected(xx, time, kappa);
+
+        /// Signed distance from x to the gyroplane through p with normal a,
+        /// `(1/√c) arsinh(√c ⟨x, a⟩_L/√⟨a, a⟩_L)`, where ⟨x, a⟩_L is the product of the
+        /// chord from p with a.
+        pub Gyroplane = "lorentz.gyroplane": number [Input(0), Input(1), Input(2), Difference(0, 1)],
+            metric Space, tested in Hyperboloid(2) [KAPPA];
+        xx = Dot(0, 0), pp = Dot(1, 1), xp = Dot(0, 1), dd = Dot(3, 3), area = Wedge(1, 3, 3),
+        pa = Dot(1, 2), da = Dot(3, 2), turn = Wedge(1, 3, 2), aa = Dot(2, 2), area_of_a = Wedge(1, 2, 2),
+        kappa = Param(0) => {
+            let half = S::constant(0.5) * chord(pp, xx, xp, dd, area, kappa);
+            let product = chord_product(pp, xx, half, pa, da, turn, kappa);
+            let norm = tangent_product(pp, pa, pa, aa, area_of_a, kappa).max(S::zero()).sqrt();
+            let c = (-kappa).sqrt();
+            // Where the norm is 0 or NaN, the sine is the norm itself.
+            S::select(S::zero().lt(norm), c * product / norm, norm).asinh() / c
+        };
+
+        /// The Busemann function of direction ω = ‖ω‖u, `(1/√c) ln √c (x₀ − ⟨x, u⟩)`, from
+        /// space coordinates. Law 24.
+        pub Busemann = "lorentz.busemann": number [Input(0), Input(1)], metric Space,
+            tested in Hyperboloid(1) [KAPPA];
+        xx = Dot(0, 0), xu = Along(0, 1), ww = Dot(1, 1), area = Wedge(1, 0, 0), kappa = Param(0) => {
+            let (c, one) = (-kappa, S::one());
+            let rise = c * xx / (one + (one + c * xx).sqrt());
+            by_components(rise, c.sqrt() * xu, c * (area / ww), kappa)
+        };
     }
 
     /// Logarithm at x of y: `arcsinc(κh/4)/√(1 − κh/4) (d + (κh/2) x)`, h the squared chord.
@@ -181,19 +265,6 @@ pub mod formulas {
         }
     }
 
-    row_formula! {
-        /// The point at time t = parameter 1 of the geodesic from x to y, as a combination of x and y.
-        pub Geodesic = "lorentz.geodesic": vector [Input(0), Input(1), Difference(1, 0)],
-            metric Space, domain Hyperboloid;
-        xx = Dot(0, 0), yy = Dot(1, 1), xy = Dot(0, 1), dd = Dot(2, 2), area = Wedge(0, 2, 2),
-        kappa = Param(0), t = Param(1) => {
-            let h = kappa * chord(xx, yy, xy, dd, area, kappa);
-            let s = h * (S::constant(0.25) * h).arcsinc().square();
-            let [a, b] = parts(s, within(s, t, FARTHEST));
-            [a, b, S::zero()]
-        }
-    }
-
     /// ⟨d, v⟩_L of a chord d = y − x and a tangent vector v at x, from half the chord's square, h/2,
     /// and products of space coordinates, `turn = xx dv − xd xv`:
     /// `x₀² ⟨d, v⟩_L = turn + dv/c − (h/2) xv`.
@@ -207,47 +278,6 @@ pub mod formulas {
         S::select(finite, product, dv - time * (xv / square.sqrt()))
     }
 
-    row_formula! {
-        /// Parallel transport of v from x to y: `v − κ⟨d, v⟩_L/(2 − κh/2) (x + y)`, h the squared
-        /// chord.
-        pub Transport = "lorentz.transport":
-            vector [Input(0), Input(1), Difference(1, 0), Input(2), Sum(0, 1)],
-            metric Space;
-        xx = Dot(0, 0), yy = Dot(1, 1), xy = Dot(0, 1), dd = Dot(2, 2), area = Wedge(0, 2, 2),
-        xv = Dot(0, 3), dv = Dot(2, 3), turn = Wedge(0, 2, 3), kappa = Param(0) => {
-            let half = S::constant(0.5) * chord(xx, yy, xy, dd, area, kappa);
-            let product = chord_product(xx, yy, half, xv, dv, turn, kappa);
-            let den = S::constant(2.0) - kappa * half;
-            [S::zero(), S::zero(), S::zero(), S::one(), -kappa * product / den]
-        }
-    }
-
-    row_formula! {
-        /// Riemannian gradient from the coordinate gradient g: with h = Jg, `h − κ⟨x, h⟩_L x`.
-        pub EgradToRgrad = "lorentz.egrad_to_rgrad": vector [Input(0), Flip(1)], metric Minkowski;
-        xh = Dot(0, 1), kappa = Param(0) => [-kappa * xh, S::one()]
-    }
-
-    row_formula! {
-        /// The tangent vector at x nearest to v: `v − κ⟨x, v⟩_L x`.
-        pub ProjectTangent = "lorentz.project_tangent": vector [Input(0), Input(1)], metric Minkowski;
-        xv = Dot(0, 1), kappa = Param(0) => [-kappa * xv, S::one()]
-    }
-
-    row_formula! {
-        /// Inner product ⟨u, v⟩_L of tangent vectors at x, from their space coordinates.
-        pub Inner = "lorentz.inner": number [Input(0), Input(1), Input(2)], metric Space;
-        xx = Dot(0, 0), xu = Dot(0, 1), xv = Dot(0, 2), uv = Dot(1, 2), area = Wedge(0, 1, 2),
-        kappa = Param(0) => tangent_product(xx, xu, xv, uv, area, kappa)
-    }
-
-    row_formula! {
-        /// Norm √⟨v, v⟩_L of a tangent vector at x, from its space coordinates.
-        pub Norm = "lorentz.norm": number [Input(0), Input(1)], metric Space;
-        xx = Dot(0, 0), xv = Dot(0, 1), vv = Dot(1, 1), area = Wedge(0, 1, 1), kappa = Param(0) =>
-        tangent_product(xx, xv, xv, vv, area, kappa).max(S::zero()).sqrt()
-    }
-
     /// The coefficients of a row and of the time axis in the point with the same space coordinates, from
     /// their square.
     #[inline(always)]
@@ -255,19 +285,6 @@ pub mod formulas {
         // A square that overflows leads to the farthest point: the coefficient stays finite, because it also
         // multiplies the zeros of the time axis.
         [S::one(), (xx.min(S::constant(1e300)) - kappa.recip()).sqrt() - time]
-    }
-
-    row_formula! {
-        /// The point with the same space coordinates.
-        pub Project = "lorentz.project": vector [Input(0), Time], metric Space, domain Hyperboloid;
-        xx = Dot(0, 0), time = First(0), kappa = Param(0) => projected(xx, time, kappa)
-    }
-
-    row_formula! {
-        /// The same; or, if that is farther out, the one at
-        /// [`bounded_time`](cotangent_engine::domain::bounded_time) in its direction.
-        pub Bounded = "lorentz.bounded": vector [Input(0), Time], metric Space, domain BoundedHyperboloid;
-        xx = Dot(0, 0), time = First(0), kappa = Param(0) => projected(xx, time, kappa)
     }
 
     /// The component along x of y as seen from x, `√c (x₀ ⟨x, y⟩/‖x‖ − ‖x‖ y₀)`: the
@@ -328,54 +345,7 @@ pub mod formulas {
         }
     }
 
-    row_formula! {
-        /// Signed distance from x to the gyroplane through p with normal a,
-        /// `(1/√c) arsinh(√c ⟨x, a⟩_L/√⟨a, a⟩_L)`, where ⟨x, a⟩_L is the product of the
-        /// chord from p with a.
-        pub Gyroplane = "lorentz.gyroplane": number [Input(0), Input(1), Input(2), Difference(0, 1)],
-            metric Space;
-        xx = Dot(0, 0), pp = Dot(1, 1), xp = Dot(0, 1), dd = Dot(3, 3), area = Wedge(1, 3, 3),
-        pa = Dot(1, 2), da = Dot(3, 2), turn = Wedge(1, 3, 2), aa = Dot(2, 2), area_of_a = Wedge(1, 2, 2),
-        kappa = Param(0) => {
-            let half = S::constant(0.5) * chord(pp, xx, xp, dd, area, kappa);
-            let product = chord_product(pp, xx, half, pa, da, turn, kappa);
-            let norm = tangent_product(pp, pa, pa, aa, area_of_a, kappa).max(S::zero()).sqrt();
-            let c = (-kappa).sqrt();
-            // Where the norm is 0 or NaN, the sine is the norm itself.
-            S::select(S::zero().lt(norm), c * product / norm, norm).asinh() / c
-        }
-    }
-
-    row_formula! {
-        /// The Busemann function of direction ω = ‖ω‖u, `(1/√c) ln √c (x₀ − ⟨x, u⟩)`, from
-        /// space coordinates. Law 24.
-        pub Busemann = "lorentz.busemann": number [Input(0), Input(1)], metric Space;
-        xx = Dot(0, 0), xu = Along(0, 1), ww = Dot(1, 1), area = Wedge(1, 0, 0), kappa = Param(0) => {
-            let (c, one) = (-kappa, S::one());
-            let rise = c * xx / (one + (one + c * xx).sqrt());
-            by_components(rise, c.sqrt() * xu, c * (area / ww), kappa)
-        }
-    }
-
     const KAPPA: Range = Range(-1.5, -0.5);
-
-    /// All formulas of the model, for the test that compares their evaluations.
-    pub const ALL: &[Formula] = &[
-        Formula::row(Dist, Hyperboloid(2), &[KAPPA]),
-        Formula::row(Exp, Hyperboloid(1), &[KAPPA]),
-        Formula::row(Log, Hyperboloid(2), &[KAPPA]),
-        Formula::row(Geodesic, Hyperboloid(2), &[KAPPA, Range(0.2, 0.9)]),
-        Formula::row(Centred, Hyperboloid(2), &[KAPPA]),
-        Formula::row(Transport, Hyperboloid(2), &[KAPPA]),
-        Formula::row(EgradToRgrad, Hyperboloid(1), &[KAPPA]),
-        Formula::row(ProjectTangent, Hyperboloid(1), &[KAPPA]),
-        Formula::row(Inner, Hyperboloid(1), &[KAPPA]),
-        Formula::row(Norm, Hyperboloid(1), &[KAPPA]),
-        Formula::row(Project, Free, &[KAPPA]),
-        Formula::row(Bounded, Free, &[KAPPA]),
-        Formula::row(Gyroplane, Hyperboloid(2), &[KAPPA]),
-        Formula::row(Busemann, Hyperboloid(1), &[KAPPA]),
-    ];
 }
 
 impl ConstantCurvature for Lorentz {

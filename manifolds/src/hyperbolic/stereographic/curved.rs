@@ -4,6 +4,7 @@ use cotangent_engine::{Float, Rows, Tensor, Var};
 
 use super::formulas as f;
 use super::matvec::MatVec;
+use super::{KappaStereographic, Sign};
 use crate::manifold;
 use crate::point::Point;
 
@@ -41,81 +42,6 @@ impl<R: Rows> Curved<R> {
         &self.kappa
     }
 
-    /// Geodesic distance `2 tan_κ⁻¹‖⊖x ⊕ y‖`. For κ > 0 half of the digits are lost between
-    /// antipodes.
-    pub fn dist(&self, x: &R, y: &R) -> R::Scalar {
-        R::scalar(f::Dist, [x, y], [&self.kappa])
-    }
-
-    /// Riemannian inner product `λ_x²⟨u, v⟩` of tangent vectors at x.
-    pub fn inner(&self, x: &R, u: &R, v: &R) -> R::Scalar {
-        R::scalar(f::Inner, [x, u, v], [&self.kappa])
-    }
-
-    /// Riemannian norm `λ_x‖v‖` of a tangent vector at x.
-    pub fn norm(&self, x: &R, v: &R) -> R::Scalar {
-        R::scalar(f::Norm, [x, v], [&self.kappa])
-    }
-
-    /// The conformal factor `λ_x = 2/(1 + κ‖x‖²)`.
-    pub fn lambda(&self, x: &R) -> R::Scalar {
-        R::scalar(f::Lambda, [x], [&self.kappa])
-    }
-
-    /// Exponential map at x of v. Ganea et al. 2018, eq. 10.
-    pub fn exp(&self, x: &R, v: &R) -> R {
-        R::vector(f::Exp, [x, v], [&self.kappa])
-    }
-
-    /// Logarithm at x of y; 0 where y is the antipode of x (κ > 0), to which no single direction leads.
-    /// Ganea et al. 2018, eq. 10.
-    pub fn log(&self, x: &R, y: &R) -> R {
-        R::vector(f::Log, [x, y], [&self.kappa])
-    }
-
-    /// The exponential map at the origin, `tan_κ(‖v‖) v/‖v‖`: the Riemannian one, as λ₀ = 2, so a
-    /// v of norm s leads to a point at distance 2s. Ganea et al. 2018, eq. 11.
-    pub fn exp0(&self, v: &R) -> R {
-        R::vector(f::Exp0, [v], [&self.kappa])
-    }
-
-    /// The logarithm at the origin, inverse of [`exp0`](Self::exp0). Ganea et al. 2018, eq. 11.
-    pub fn log0(&self, x: &R) -> R {
-        R::vector(f::Log0, [x], [&self.kappa])
-    }
-
-    /// The point at time t of the geodesic from x (t = 0) to y (t = 1).
-    pub fn geodesic(&self, x: &R, y: &R, t: &R::Scalar) -> R {
-        R::vector(f::Geodesic, [x, y], [&self.kappa, t])
-    }
-
-    /// Parallel transport of v from x to y, `(λ_x/λ_y) gyr[y, ⊖x] v`. To the antipode of x (κ > 0) it is
-    /// that of the sphere, where v stays the same vector of the surrounding space.
-    pub fn transport(&self, x: &R, y: &R, v: &R) -> R {
-        R::vector(f::Transport, [x, y, v], [&self.kappa])
-    }
-
-    /// The Riemannian gradient `g/λ_x²` from the gradient with respect to the coordinates.
-    pub fn egrad_to_rgrad(&self, x: &R, g: &R) -> R {
-        R::vector(f::EgradToRgrad, [x, g], [&self.kappa])
-    }
-
-    /// A step of Riemannian gradient descent, `exp_x(−rate g/λ_x²)`.
-    pub fn descend(&self, x: &R, g: &R, rate: &R::Scalar) -> R {
-        R::vector(f::Descend, [x, g], [&self.kappa, rate])
-    }
-
-    /// Points are returned unchanged, bit for bit; a row on or outside the boundary is scaled to just
-    /// inside.
-    pub fn project(&self, x: &R) -> R {
-        R::vector(f::Project, [x], [&self.kappa])
-    }
-
-    /// Möbius addition x ⊕ y. Ganea et al. 2018, eq. 4.
-    pub fn add(&self, x: &R, y: &R) -> R {
-        R::vector(f::Add, [x, y], [&self.kappa])
-    }
-
     /// The gyrovector inverse ⊖x = −x.
     pub fn neg(&self, x: &R) -> R {
         R::vector(manifold::Scale, [x], [&x.constant(-1.0)])
@@ -124,23 +50,6 @@ impl<R: Rows> Curved<R> {
     /// Möbius subtraction x ⊖ y = x ⊕ (⊖y).
     pub fn sub(&self, x: &R, y: &R) -> R {
         self.add(x, &self.neg(y))
-    }
-
-    /// Möbius co-addition `x ⊞ y = x ⊕ gyr[x, ⊖y] y`, commutative, with (x ⊞ y) ⊖ y = x. Ungar
-    /// 2008; law 11.
-    pub fn coadd(&self, x: &R, y: &R) -> R {
-        R::vector(f::CoAdd, [x, y], [&self.kappa])
-    }
-
-    /// Möbius scalar multiplication `r ⊗ x = exp₀(r log₀ x)`. Ganea et al. 2018, eq. 5.
-    pub fn scale(&self, r: &R::Scalar, x: &R) -> R {
-        R::vector(f::Scale, [x], [&self.kappa, r])
-    }
-
-    /// The gyration `gyr[x, y] w = ⊖(x ⊕ y) ⊕ (x ⊕ (y ⊕ w))`, a rotation of any vector w. Ungar
-    /// 2008; law 6.
-    pub fn gyration(&self, x: &R, y: &R, w: &R) -> R {
-        R::vector(f::Gyration, [x, y, w], [&self.kappa])
     }
 
     /// The Möbius version `exp₀(f(log₀ x))` of a function of vectors, such as a pointwise nonlinearity
@@ -162,32 +71,131 @@ impl<R: Rows> Curved<R> {
         let v = self.log0(x);
         self.exp0(&v.matvec(m))
     }
+}
+
+/// Declares operations with a row formula each: arguments, result, formula with its rows and its parameters
+/// after κ. Those that are methods of [`Curved`] alone have their place in [`KappaStereographic`] through the
+/// traits of manifolds.
+macro_rules! operations {
+    (@type row $rows:ty) => { $rows };
+    (@type number $rows:ty) => { <$rows as Rows>::Scalar };
+    (@call row $($argument:tt)*) => { R::vector($($argument)*) };
+    (@call number $($argument:tt)*) => { R::scalar($($argument)*) };
+    (Curved, KappaStereographic: $(
+        $(#[$attribute:meta])*
+        $name:ident($($argument:ident: $kind:ident),+) -> $result:ident
+            = $formula:ident [$row:ident $(, $other:ident)*] $([$number:ident])?;
+    )*) => {
+        operations! { Curved: $(
+            $(#[$attribute])*
+            $name($($argument: $kind),+) -> $result = $formula [$row $(, $other)*] $([$number])?;
+        )* }
+
+        impl<S: Sign> KappaStereographic<S> {$(
+            $(#[$attribute])*
+            pub fn $name<R: Rows>(
+                &self, $($argument: &operations!(@type $kind R)),+
+            ) -> operations!(@type $result R) {
+                self.curved($row).$name($($argument),+)
+            }
+        )*}
+    };
+    (Curved: $(
+        $(#[$attribute:meta])*
+        $name:ident($($argument:ident: $kind:ident),+) -> $result:ident
+            = $formula:ident [$($row:ident),+] $([$number:ident])?;
+    )*) => {
+        impl<R: Rows> Curved<R> {$(
+            $(#[$attribute])*
+            pub fn $name(&self, $($argument: &operations!(@type $kind R)),+) -> operations!(@type $result R) {
+                operations!(@call $result f::$formula, [$($row),+], [&self.kappa $(, $number)?])
+            }
+        )*}
+    };
+}
+
+operations! { Curved:
+    /// Geodesic distance `2 tan_κ⁻¹‖⊖x ⊕ y‖`. For κ > 0 half of the digits are lost between
+    /// antipodes.
+    dist(x: row, y: row) -> number = Dist [x, y];
+
+    /// Riemannian inner product `λ_x²⟨u, v⟩` of tangent vectors at x.
+    inner(x: row, u: row, v: row) -> number = Inner [x, u, v];
+
+    /// Riemannian norm `λ_x‖v‖` of a tangent vector at x.
+    norm(x: row, v: row) -> number = Norm [x, v];
+
+    /// Exponential map at x of v. Ganea et al. 2018, eq. 10.
+    exp(x: row, v: row) -> row = Exp [x, v];
+
+    /// Logarithm at x of y; 0 where y is the antipode of x (κ > 0), to which no single direction leads.
+    /// Ganea et al. 2018, eq. 10.
+    log(x: row, y: row) -> row = Log [x, y];
+
+    /// The point at time t of the geodesic from x (t = 0) to y (t = 1).
+    geodesic(x: row, y: row, t: number) -> row = Geodesic [x, y] [t];
+
+    /// Parallel transport of v from x to y, `(λ_x/λ_y) gyr[y, ⊖x] v`. To the antipode of x (κ > 0) it is
+    /// that of the sphere, where v stays the same vector of the surrounding space.
+    transport(x: row, y: row, v: row) -> row = Transport [x, y, v];
+
+    /// The Riemannian gradient `g/λ_x²` from the gradient with respect to the coordinates.
+    egrad_to_rgrad(x: row, g: row) -> row = EgradToRgrad [x, g];
+
+    /// A step of Riemannian gradient descent, `exp_x(−rate g/λ_x²)`.
+    descend(x: row, g: row, rate: number) -> row = Descend [x, g] [rate];
+
+    /// Points are returned unchanged, bit for bit; a row on or outside the boundary is scaled to just
+    /// inside.
+    project(x: row) -> row = Project [x];
 
     /// Signed distance from x to the gyroplane through p with normal a, positive on the side that a
     /// points to; 0 for a = 0. Ganea et al. 2018, eq. 21.
-    pub fn gyroplane(&self, x: &R, p: &R, a: &R) -> R::Scalar {
-        R::scalar(f::Gyroplane, [x, p, a], [&self.kappa])
-    }
-
-    /// The logit of x for the class whose gyroplane goes through p with normal a: `λ_p‖a‖` times the
-    /// signed distance. Tends to `4⟨x − p, a⟩` as κ → 0. Ganea et al. 2018, eq. 23.
-    pub fn logit(&self, x: &R, p: &R, a: &R) -> R::Scalar {
-        R::scalar(f::Logit, [x, p, a], [&self.kappa])
-    }
-
-    /// The logit of x for the class of direction z and offset r: [`logit`](Self::logit) with p = exp₀(r
-    /// z/‖z‖) and a = z/cosh²(√-κ r). Tends to `4(⟨x, z⟩ − r‖z‖)` as κ → 0. Shimizu et
-    /// al. 2021 (HNN++), eq. 6.
-    pub fn unidirectional_logit(&self, x: &R, z: &R, r: &R::Scalar) -> R::Scalar {
-        R::scalar(f::UnidirectionalLogit, [x, z], [&self.kappa, r])
-    }
+    gyroplane(x: row, p: row, a: row) -> number = Gyroplane [x, p, a];
 
     /// The Busemann function of the ideal point in direction ω, which need not be of length 1: the
     /// signed distance of x from the horosphere through the origin, negative towards ω. For κ < 0; NaN
     /// for κ > 0. Law 24.
-    pub fn busemann(&self, x: &R, omega: &R) -> R::Scalar {
-        R::scalar(f::Busemann, [x, omega], [&self.kappa])
-    }
+    busemann(x: row, omega: row) -> number = Busemann [x, omega];
+}
+
+operations! { Curved, KappaStereographic:
+    /// The conformal factor `λ_x = 2/(1 + κ‖x‖²)`.
+    lambda(x: row) -> number = Lambda [x];
+
+    /// The size of the Riemannian gyroline element: `‖(x + v) ⊖ x‖` to first order in v, which is
+    /// `‖v‖/(1 + κ‖x‖²)`, half of the norm of v. Ganea, Bécigneul, Hofmann 2018, eq. 7.
+    gyroline_element(x: row, v: row) -> number = GyrolineElement [x, v];
+
+    /// The exponential map at the origin, `tan_κ(‖v‖) v/‖v‖`: the Riemannian one, as λ₀ = 2, so a
+    /// v of norm s leads to a point at distance 2s. Ganea et al. 2018, eq. 11.
+    exp0(v: row) -> row = Exp0 [v];
+
+    /// The logarithm at the origin, inverse of [`exp0`](Self::exp0). Ganea et al. 2018, eq. 11.
+    log0(x: row) -> row = Log0 [x];
+
+    /// Möbius addition x ⊕ y. Ganea et al. 2018, eq. 4.
+    add(x: row, y: row) -> row = Add [x, y];
+
+    /// Möbius co-addition `x ⊞ y = x ⊕ gyr[x, ⊖y] y`, commutative, with (x ⊞ y) ⊖ y = x. Ungar
+    /// 2008; law 11.
+    coadd(x: row, y: row) -> row = CoAdd [x, y];
+
+    /// Möbius scalar multiplication `r ⊗ x = exp₀(r log₀ x)`. Ganea et al. 2018, eq. 5.
+    scale(r: number, x: row) -> row = Scale [x] [r];
+
+    /// The gyration `gyr[x, y] w = ⊖(x ⊕ y) ⊕ (x ⊕ (y ⊕ w))`, a rotation of any vector w. Ungar
+    /// 2008; law 6.
+    gyration(x: row, y: row, w: row) -> row = Gyration [x, y, w];
+
+    /// The logit of x for the class whose gyroplane goes through p with normal a: `λ_p‖a‖` times the
+    /// signed distance. Tends to `4⟨x − p, a⟩` as κ → 0. Ganea et al. 2018, eq. 23.
+    logit(x: row, p: row, a: row) -> number = Logit [x, p, a];
+
+    /// The logit of x for the class of direction z and offset r: [`logit`](Self::logit) with p = exp₀(r
+    /// z/‖z‖) and a = z/cosh²(√-κ r). Tends to `4(⟨x, z⟩ − r‖z‖)` as κ → 0. Shimizu et
+    /// al. 2021 (HNN++), eq. 6.
+    unidirectional_logit(x: row, z: row, r: number) -> number = UnidirectionalLogit [x, z] [r];
 }
 
 /// The same variable as curvature: two variables of equal value are two curvatures.

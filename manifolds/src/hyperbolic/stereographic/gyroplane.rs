@@ -2,9 +2,11 @@
 //! formulas. Sources: Ganea, Bécigneul, Hofmann 2018, section 3.1; Shimizu, Mukuta, Harada 2021 (HNN++),
 //! section 3.1.
 
-use cotangent_engine::{Invariant, PairFormula, Pairing, RowFormula, Scalar, Vector, row_formula};
+use cotangent_engine::registry::{Formula, Range, Sample::Ball};
+use cotangent_engine::{Invariant, PairFormula, Pairing, RowFormula, Scalar, Vector, row_formulas};
 
 use super::angle::half_angle;
+use super::ranges::{KAPPA, STEP};
 use Invariant::{Dot, Margin, Param};
 use Vector::{Difference, Input};
 
@@ -65,28 +67,58 @@ impl RowFormula<3, 4, 7, 1> for Logit {
     }
 }
 
-row_formula! {
+row_formulas! {
+    /// All formulas here, for the test that compares their evaluations.
+    pub(super) ALL and [
+        Formula::row(Gyroplane, Ball, &[KAPPA]),
+        Formula::row(Logit, Ball, &[KAPPA]),
+        Formula::pair(Logits, &[Range(-0.3, 0.3), Range(1.0, 3.0), Range(-0.3, 0.3), Range(0.2, 1.0), KAPPA]),
+    ];
+
     /// Of a class with point p and normal a, what points are multiplied with: `n = λ_p² (m_p a −
     /// 2κ⟨p, a⟩ p)`. The numerator of [`Logit`] is
     /// `m_p ⟨d, a⟩ + κ‖d‖² ⟨p, a⟩ = (⟨x, n⟩ − (2 − m_x) q)/λ_p²`, with q of
     /// [`LogitOffset`].
-    pub LogitNormal = "stereographic.logit_normal": vector [Input(0), Input(1)], domain Free;
+    pub LogitNormal = "stereographic.logit_normal": vector [Input(0), Input(1)], domain Free,
+        tested in Ball [KAPPA];
     mp = Margin(0), pa = Dot(0, 1), kappa = Param(0) => {
         let lambda = S::constant(2.0) / mp;
         [S::constant(-2.0) * kappa * pa * lambda.square(), S::constant(2.0) * lambda]
-    }
-}
+    };
 
-row_formula! {
     /// The offset of a class with point p and normal a, `q = λ_p² ⟨p, a⟩`.
-    pub LogitOffset = "stereographic.logit_offset": number [Input(0), Input(1)];
-    mp = Margin(0), pa = Dot(0, 1) => S::constant(4.0) * pa / mp.square()
-}
+    pub LogitOffset = "stereographic.logit_offset": number [Input(0), Input(1)], tested in Ball [KAPPA];
+    mp = Margin(0), pa = Dot(0, 1) => S::constant(4.0) * pa / mp.square();
 
-row_formula! {
     /// `v = 1/(λ_p ‖a‖)` of a class with point p and normal a; 0 where a is 0.
-    pub LogitScale = "stereographic.logit_scale": number [Input(0), Input(1)];
-    mp = Margin(0), aa = Dot(1, 1) => S::constant(0.5) * mp * inverse_root(aa)
+    pub LogitScale = "stereographic.logit_scale": number [Input(0), Input(1)], tested in Ball [KAPPA];
+    mp = Margin(0), aa = Dot(1, 1) => S::constant(0.5) * mp * inverse_root(aa);
+
+    /// The logit of x for the class of direction z and offset r = parameter 1,
+    /// `2‖z‖ sin_κ⁻¹(λ_x ⟨x, z/‖z‖⟩ cosh(2√c r) − (λ_x − 1) sinh(2√c r)/√c)`
+    /// for κ = −c < 0 and its continuation. Shimizu et al. 2021, eq. 6; law 50: [`Logit`] with
+    /// p = exp₀(r z/‖z‖) and a = sech²(√c r) z, so that no p or a must be kept on a manifold.
+    pub UnidirectionalLogit = "stereographic.unidirectional_logit": number [Input(0), Input(1)],
+        tested in Ball [KAPPA, STEP];
+    mx = Margin(0), xz = Dot(0, 1), zz = Dot(1, 1), r = Param(1), kappa = Param(0) => {
+        let [normal, offset] = unidirectional(r, kappa);
+        let class = [offset * zz.sqrt(), unidirectional_scale(zz)];
+        multiplied_out(normal * xz / mx, (S::constant(2.0) - mx) / mx, class, kappa)
+    };
+
+    /// The right rows n of [`Logits`] for a class of direction z and offset r = parameter 1.
+    pub UnidirectionalNormal = "stereographic.unidirectional_normal": vector [Input(0)],
+        tested in Ball [KAPPA, STEP];
+    kappa = Param(0), r = Param(1) => [unidirectional(r, kappa)[0]];
+
+    /// The offset q of a class of direction z and offset r = parameter 1.
+    pub UnidirectionalOffset = "stereographic.unidirectional_offset": number [Input(0)],
+        tested in Ball [KAPPA, STEP];
+    z = Along(0, 0), kappa = Param(0), r = Param(1) => unidirectional(r, kappa)[1] * z;
+
+    /// The scale v of a class of direction z.
+    pub UnidirectionalScale = "stereographic.unidirectional_scale": number [Input(0)], tested in Ball [];
+    zz = Dot(0, 0) => unidirectional_scale(zz);
 }
 
 /// `1/√s`; where s is 0 or NaN, s itself.
@@ -134,35 +166,4 @@ fn unidirectional<S: Scalar>(r: S, kappa: S) -> [S; 2] {
 #[inline(always)]
 fn unidirectional_scale<S: Scalar>(zz: S) -> S {
     S::constant(0.5) * inverse_root(zz)
-}
-
-row_formula! {
-    /// The logit of x for the class of direction z and offset r = parameter 1,
-    /// `2‖z‖ sin_κ⁻¹(λ_x ⟨x, z/‖z‖⟩ cosh(2√c r) − (λ_x − 1) sinh(2√c r)/√c)`
-    /// for κ = −c < 0 and its continuation. Shimizu et al. 2021, eq. 6; law 50: [`Logit`] with
-    /// p = exp₀(r z/‖z‖) and a = sech²(√c r) z, so that no p or a must be kept on a manifold.
-    pub UnidirectionalLogit = "stereographic.unidirectional_logit": number [Input(0), Input(1)];
-    mx = Margin(0), xz = Dot(0, 1), zz = Dot(1, 1), r = Param(1), kappa = Param(0) => {
-        let [normal, offset] = unidirectional(r, kappa);
-        let class = [offset * zz.sqrt(), unidirectional_scale(zz)];
-        multiplied_out(normal * xz / mx, (S::constant(2.0) - mx) / mx, class, kappa)
-    }
-}
-
-row_formula! {
-    /// The right rows n of [`Logits`] for a class of direction z and offset r = parameter 1.
-    pub UnidirectionalNormal = "stereographic.unidirectional_normal": vector [Input(0)];
-    kappa = Param(0), r = Param(1) => [unidirectional(r, kappa)[0]]
-}
-
-row_formula! {
-    /// The offset q of a class of direction z and offset r = parameter 1.
-    pub UnidirectionalOffset = "stereographic.unidirectional_offset": number [Input(0)];
-    z = Along(0, 0), kappa = Param(0), r = Param(1) => unidirectional(r, kappa)[1] * z
-}
-
-row_formula! {
-    /// The scale v of a class of direction z.
-    pub UnidirectionalScale = "stereographic.unidirectional_scale": number [Input(0)];
-    zz = Dot(0, 0) => unidirectional_scale(zz)
 }

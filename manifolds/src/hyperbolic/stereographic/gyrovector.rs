@@ -1,13 +1,18 @@
 //! The gyrovector operations of the model as row formulas: Ungar's algebra of points.
 
-use cotangent_engine::{Scalar, row_formula};
+use cotangent_engine::{Scalar, row_formulas};
 
 use super::angle::{half_angle, turn};
+use super::ranges::{KAPPA, STEP};
 
-row_formula! {
+row_formulas! {
+    /// All formulas here, for the test that compares their evaluations.
+    pub(super) ALL;
+
     /// Möbius addition x ⊕ y. Ganea et al. 2018, eq. 4; with e = x + y it is
     /// `(m_x e − κ‖e‖² x)/(m_x m_y − κ‖e‖²)`.
-    pub Add = "stereographic.add": vector [Input(0), Input(1), Sum(0, 1)], domain Ball, kernel specialised;
+    pub Add = "stereographic.add": vector [Input(0), Input(1), Sum(0, 1)], domain Ball, kernel specialised,
+        tested in Ball [KAPPA];
     mx = Margin(0), my = Margin(1), ee = Dot(2, 2), kappa = Param(0) => {
         let (mm, ke) = (mx * my, kappa * ee);
         let den = mm - ke;
@@ -15,16 +20,14 @@ row_formula! {
         // is computed as 1 minus the rest.
         let of_x = S::select(mm.lt(-ke), S::one() - mm / den, -ke / den);
         [of_x, S::zero(), mx / den]
-    }
-}
+    };
 
-row_formula! {
     /// Möbius co-addition x ⊞ y, commutative: `(m_y x + m_x y)/(1 − κ²‖x‖²‖y‖²)`. Law 11.
     ///
     /// With e = x + y and d = y − x the numerator is `((m_x + m_y) e + (m_x − m_y) d)/2`, which keeps its
     /// digits where the points are nearly opposite. The denominator is `m_x + m_y − m_x m_y`.
     pub CoAdd = "stereographic.coadd": vector [Input(0), Input(1), Sum(0, 1), Difference(1, 0)],
-        domain Ball;
+        domain Ball, tested in Ball [KAPPA];
     mx = Margin(0), my = Margin(1), ee = Dot(2, 2), dd = Dot(3, 3), ed = Dot(2, 3), kappa = Param(0) => {
         let (sum, mm, half, zero) = (mx + my, mx * my, S::constant(0.5), S::zero());
         // m_x − m_y = −κ⟨e, d⟩: takes the form with the smaller terms.
@@ -43,18 +46,38 @@ row_formula! {
             S::select(uneven, zero, half + half * mm / den),
             S::select(uneven, zero, half * difference / den),
         ]
-    }
-}
+    };
 
-row_formula! {
     /// Gyration gyr[x, y] w: the rotation by which x ⊕ (y ⊕ w) and (x ⊕ y) ⊕ w differ. Ungar 2008;
     /// law 6, written with e = x + y in place of the products that cancel.
-    pub Gyration = "stereographic.gyration": vector [Input(0), Input(1), Sum(0, 1), Input(2)];
+    pub Gyration = "stereographic.gyration": vector [Input(0), Input(1), Sum(0, 1), Input(2)],
+        tested in Ball [KAPPA];
     mx = Margin(0), my = Margin(1), ee = Dot(2, 2), yw = Dot(1, 3), ew = Dot(2, 3), kappa = Param(0) => {
         // The turn from ⊖y to x: their difference is e.
         let [of_y, of_e] = turn(my, mx, ee, -yw, ew, kappa);
         [S::zero(), -of_y, of_e, S::one()]
-    }
+    };
+
+    /// Möbius scalar multiplication r ⊗ x, r = parameter 1. Ganea et al. 2018, eq. 5.
+    pub Scale = "stereographic.scale": vector [Input(0)], domain Ball, kernel specialised,
+        tested in Ball [KAPPA, STEP];
+    mx = Margin(0), xx = Dot(0, 0), kappa = Param(0), r = Param(1) => {
+        let a = r * stretched(mx, xx, kappa);
+        // Beyond 1 the tangent itself is used. Its slope is small there, and products of quotients reach
+        // that only by cancelling.
+        let long = (kappa * xx * a.square()).lt(-S::one());
+        let norm = S::select(long, -kappa * xx, S::one()).sqrt();
+        [S::select(long, (norm * a).tanh() / norm, a * shrunk(xx * a.square(), kappa))]
+    };
+
+    /// The exponential map at the origin, `tan_κ(‖v‖) v/‖v‖`. Ganea et al. 2018, eq. 11.
+    pub Exp0 = "stereographic.exp0": vector [Input(0)], domain Ball, kernel specialised,
+        tested in Ball [KAPPA];
+    vv = Dot(0, 0), kappa = Param(0) => [shrunk(vv, kappa)];
+
+    /// The logarithm at the origin, `tan_κ⁻¹(‖x‖) x/‖x‖`. Ganea et al. 2018, eq. 11.
+    pub Log0 = "stereographic.log0": vector [Input(0)], kernel specialised, tested in Ball [KAPPA];
+    mx = Margin(0), xx = Dot(0, 0), kappa = Param(0) => [stretched(mx, xx, kappa)];
 }
 
 /// `artanh(√-κ‖x‖)/(√-κ‖x‖)` for κ < 0, `arctan(√κ‖x‖)/(√κ‖x‖)` for κ > 0.
@@ -78,29 +101,4 @@ fn stretched<S: Scalar>(mx: S, xx: S, kappa: S) -> S {
 fn shrunk<S: Scalar>(vv: S, kappa: S) -> S {
     // Where the square overflows, the point has long reached the boundary.
     (kappa * vv.min(S::constant(1e270))).tanc()
-}
-
-row_formula! {
-    /// Möbius scalar multiplication r ⊗ x, r = parameter 1. Ganea et al. 2018, eq. 5.
-    pub Scale = "stereographic.scale": vector [Input(0)], domain Ball, kernel specialised;
-    mx = Margin(0), xx = Dot(0, 0), kappa = Param(0), r = Param(1) => {
-        let a = r * stretched(mx, xx, kappa);
-        // Beyond 1 the tangent itself is used. Its slope is small there, and products of quotients reach
-        // that only by cancelling.
-        let long = (kappa * xx * a.square()).lt(-S::one());
-        let norm = S::select(long, -kappa * xx, S::one()).sqrt();
-        [S::select(long, (norm * a).tanh() / norm, a * shrunk(xx * a.square(), kappa))]
-    }
-}
-
-row_formula! {
-    /// The exponential map at the origin, `tan_κ(‖v‖) v/‖v‖`. Ganea et al. 2018, eq. 11.
-    pub Exp0 = "stereographic.exp0": vector [Input(0)], domain Ball, kernel specialised;
-    vv = Dot(0, 0), kappa = Param(0) => [shrunk(vv, kappa)]
-}
-
-row_formula! {
-    /// The logarithm at the origin, `tan_κ⁻¹(‖x‖) x/‖x‖`. Ganea et al. 2018, eq. 11.
-    pub Log0 = "stereographic.log0": vector [Input(0)], kernel specialised;
-    mx = Margin(0), xx = Dot(0, 0), kappa = Param(0) => [stretched(mx, xx, kappa)]
 }

@@ -18,6 +18,7 @@ pub mod formulas;
 mod gyroplane;
 mod gyrovector;
 mod matvec;
+mod ranges;
 mod step;
 
 use std::f64::consts::PI;
@@ -158,11 +159,6 @@ impl<S: Sign> KappaStereographic<S> {
         Curved::new(rows.constant(self.kappa))
     }
 
-    /// Möbius addition x ⊕ y: see [`Curved::add`].
-    pub fn add<R: Rows>(&self, x: &R, y: &R) -> R {
-        self.curved(x).add(x, y)
-    }
-
     /// Möbius subtraction x ⊖ y: see [`Curved::sub`].
     pub fn sub<R: Rows>(&self, x: &R, y: &R) -> R {
         self.curved(x).sub(x, y)
@@ -171,52 +167,6 @@ impl<S: Sign> KappaStereographic<S> {
     /// The gyrovector inverse ⊖x: see [`Curved::neg`].
     pub fn neg<R: Rows>(&self, x: &R) -> R {
         self.curved(x).neg(x)
-    }
-
-    /// Möbius co-addition x ⊞ y: see [`Curved::coadd`].
-    pub fn coadd<R: Rows>(&self, x: &R, y: &R) -> R {
-        self.curved(x).coadd(x, y)
-    }
-
-    /// Möbius scalar multiplication r ⊗ x: see [`Curved::scale`].
-    pub fn scale<R: Rows>(&self, r: &R::Scalar, x: &R) -> R {
-        self.curved(x).scale(r, x)
-    }
-
-    /// The gyration gyr[x, y] w: see [`Curved::gyration`].
-    pub fn gyration<R: Rows>(&self, x: &R, y: &R, w: &R) -> R {
-        self.curved(x).gyration(x, y, w)
-    }
-
-    /// The exponential map at the origin: see [`Curved::exp0`].
-    pub fn exp0<R: Rows>(&self, v: &R) -> R {
-        self.curved(v).exp0(v)
-    }
-
-    /// The logarithm at the origin: see [`Curved::log0`].
-    pub fn log0<R: Rows>(&self, x: &R) -> R {
-        self.curved(x).log0(x)
-    }
-
-    /// The conformal factor λ_x: see [`Curved::lambda`].
-    pub fn lambda<R: Rows>(&self, x: &R) -> R::Scalar {
-        self.curved(x).lambda(x)
-    }
-
-    /// The size of the Riemannian gyroline element: `‖(x + v) ⊖ x‖` to first order in v, which is
-    /// `‖v‖/(1 + κ‖x‖²)`, half of the norm of v. Ganea, Bécigneul, Hofmann 2018, eq. 7.
-    pub fn gyroline_element<R: Rows>(&self, x: &R, v: &R) -> R::Scalar {
-        R::scalar(formulas::GyrolineElement, [x, v], [&x.constant(self.kappa)])
-    }
-
-    /// The logit of the class whose gyroplane goes through p with normal a: see [`Curved::logit`].
-    pub fn logit<R: Rows>(&self, x: &R, p: &R, a: &R) -> R::Scalar {
-        self.curved(x).logit(x, p, a)
-    }
-
-    /// The logit of the class of direction z and offset r: see [`Curved::unidirectional_logit`].
-    pub fn unidirectional_logit<R: Rows>(&self, x: &R, z: &R, r: &R::Scalar) -> R::Scalar {
-        self.curved(x).unidirectional_logit(x, z, r)
     }
 
     /// A function of tangent vectors at the origin, between points: see [`Curved::map`].
