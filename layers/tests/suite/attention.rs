@@ -8,7 +8,6 @@ use cotangent_layers::score::{
     ReleasedUmbralCone, Score, UmbralCone,
 };
 use cotangent_layers::{Aggregation, Attention, Dropout, Mask, MultiHeadAttention, Weights, score};
-use cotangent_manifolds::{HalfSpace, Lorentz, PoincareBall};
 
 use super::*;
 
@@ -44,33 +43,7 @@ pub(super) fn inputs(seed: u64) -> [Tensor<f64>; 3] {
 
 /// The score of two rows, by the manifolds' operations on single rows.
 pub(super) fn by_hand(score: &dyn Score<f64>, q: &[f64], k: &[f64]) -> f64 {
-    let (q, k) = (Row::from(q), Row::from(k));
-    let (ball, half_space) = (PoincareBall::new(-1.0), HalfSpace::new(-1.0));
-    let (light, radius) = (setting(score), setting(score));
-    match score.name() {
-        "dot" => q.iter().zip(k.iter()).map(|(q, k)| q * k).sum(),
-        "polar-distance" => {
-            let hyperboloid = Lorentz::new(-1.0);
-            -hyperboloid.dist(&hyperboloid.pseudo_polar(&q), &hyperboloid.pseudo_polar(&k))
-        }
-        "distance" => -ball.dist(&ball.exp0(&q), &ball.exp0(&k)),
-        "half-space" => -half_space.dist(&half_space.psi(&q), &half_space.psi(&k)),
-        "penumbral" => {
-            -half_space.penumbral_ancestor(&half_space.xi(&q, light), &half_space.xi(&k, light), light)
-        }
-        "umbral" => -half_space.umbral_ancestor(&half_space.psi(&q), &half_space.psi(&k), radius),
-        "penumbral-released" => -by_hand(&PenumbralCone { light }, &q[..], &k[..]).powi(2),
-        "umbral-released" => {
-            let [q, k] = [&q, &k].map(|x| [x[0], x[1], x[2] / 3.0]);
-            by_hand(&UmbralCone { radius }, &q, &k)
-        }
-        "additive" => {
-            let sum: f64 = q.iter().chain(k.iter()).sum();
-            if sum > 0.0 { sum } else { 0.2 * sum }
-        }
-        "laplacian" => -q.iter().zip(k.iter()).map(|(q, k)| (q - k).powi(2)).sum::<f64>().sqrt(),
-        other => panic!("{other} is not computed by hand here"),
-    }
+    score::by_hand(score, &Row::from(q), &Row::from(k))
 }
 
 #[test]

@@ -2,14 +2,14 @@
 
 use cotangent_engine::compiled::{Compiled, Pair};
 use cotangent_engine::registry::{Formula, Range};
-use cotangent_engine::{Float, PairFormula, Pairing, Scalar, Var};
+use cotangent_engine::{Float, PairFormula, Pairing, Row, Scalar, Var};
 
 use super::{Numbers, OFFSET, Operand, SHARPNESS, SQUARE, Score, Side};
 
 /// `γ LeakyReLU(Σ q + Σ k) − c`, with slope 0.2 for negative arguments. If queries and keys are the
 /// values times a vector, coordinate by coordinate, it is the score of graph attention networks.
 /// Veličković et al. 2018, eq. 3.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Additive;
 
 /// From one number of each row. The rows themselves are not used.
@@ -26,6 +26,13 @@ impl PairFormula<1, 1, 2> for Additive {
 
 pub(super) const FORMULA: Formula =
     Formula::pair(Additive, &[SQUARE, Range(-2.0, -0.5), Range(-1.5, 0.4), SHARPNESS, OFFSET]);
+
+impl Additive {
+    pub(super) fn by_hand(self, q: &Row<f64>, k: &Row<f64>) -> f64 {
+        let sum: f64 = q.iter().chain(k.iter()).sum();
+        if sum > 0.0 { sum } else { 0.2 * sum }
+    }
+}
 
 impl<T: Float> Score<T> for Additive {
     fn name(&self) -> &'static str {

@@ -2,8 +2,8 @@
 
 use cotangent_engine::compiled::{Compiled, Pair};
 use cotangent_engine::registry::Formula;
-use cotangent_engine::{Float, PairFormula, Pairing, Scalar, Var};
-use cotangent_manifolds::PoincareBall;
+use cotangent_engine::{Float, PairFormula, Pairing, Row, Scalar, Var};
+use cotangent_manifolds::{Manifold, PoincareBall};
 
 use super::{FACTOR, Numbers, OFFSET, Operand, PointMap, SHARPNESS, SQUARE, Score, Side, distance_from_sinh};
 
@@ -11,7 +11,7 @@ use super::{FACTOR, Numbers, OFFSET, Operand, PointMap, SHARPNESS, SQUARE, Score
 /// hyperboloid is the same. Gulcehre et al. 2019, eq. 2; López & Strube 2020, eq. 8. By the map
 /// [`Weierstrass`](PointMap::Weierstrass) in place of exp₀, x is the point `(√(1 + ‖x‖²), x)` of the
 /// hyperboloid.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Distance;
 
 /// From half the conformal factors of both points, `1/(1 − ‖x‖²)`:
@@ -31,6 +31,13 @@ impl PairFormula<1, 1, 2> for Distance {
 const CARTESIAN: [PointMap; 2] = [PointMap::Exp, PointMap::Weierstrass];
 
 pub(super) const FORMULA: Formula = Formula::pair(Distance, &[SQUARE, FACTOR, FACTOR, SHARPNESS, OFFSET]);
+
+impl Distance {
+    pub(super) fn by_hand(self, q: &Row<f64>, k: &Row<f64>) -> f64 {
+        let ball = PoincareBall::new(-1.0);
+        -ball.dist(&ball.exp0(q), &ball.exp0(k))
+    }
+}
 
 impl<T: Float> Score<T> for Distance {
     fn name(&self) -> &'static str {

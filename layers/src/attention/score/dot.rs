@@ -2,12 +2,12 @@
 
 use cotangent_engine::compiled::{Compiled, Pair};
 use cotangent_engine::registry::{Formula, Range};
-use cotangent_engine::{Float, PairFormula, Pairing, Scalar, Var};
+use cotangent_engine::{Float, PairFormula, Pairing, Row, Scalar, Var};
 
 use super::{OFFSET, Operand, SHARPNESS, Score, Side};
 
 /// `γ⟨q, k⟩ − c`, γ = 1/√d to begin with. Vaswani et al. 2017, eq. 1.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Dot;
 
 impl PairFormula<0, 0, 2> for Dot {
@@ -21,6 +21,12 @@ impl PairFormula<0, 0, 2> for Dot {
 }
 
 pub(super) const FORMULA: Formula = Formula::pair(Dot, &[Range(-2.0, 2.0), SHARPNESS, OFFSET]);
+
+impl Dot {
+    pub(super) fn by_hand(self, q: &Row<f64>, k: &Row<f64>) -> f64 {
+        q.iter().zip(k.iter()).map(|(q, k)| q * k).sum()
+    }
+}
 
 impl<T: Float> Score<T> for Dot {
     fn name(&self) -> &'static str {

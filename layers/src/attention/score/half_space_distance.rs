@@ -2,8 +2,9 @@
 
 use cotangent_engine::compiled::{Compiled, Pair};
 use cotangent_engine::registry::Formula;
-use cotangent_engine::{Float, PairFormula, Pairing, Scalar, Var};
+use cotangent_engine::{Float, PairFormula, Pairing, Row, Scalar, Var};
 use cotangent_manifolds::formulas::half_space::distance;
+use cotangent_manifolds::{HalfSpace, Manifold};
 
 use super::{
     BY_PSI, FACTOR, Numbers, OFFSET, Operand, PointMap, SHARPNESS, SQUARE, Score, Side, normal, parts,
@@ -14,7 +15,7 @@ use super::{
 /// For last coordinates up to ±42 (`f64`: ±345). Beyond that, the square of a distance between
 /// half-space coordinates overflows or underflows. It is then taken as the type's largest number or as
 /// 0, without a gradient. Scores and gradients stay finite, but are not those of the distance.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct HalfSpaceDistance;
 
 /// From the inverse roots of both heights, `1/√x_n`. The rows are whole points, including the heights.
@@ -31,6 +32,13 @@ impl PairFormula<1, 1, 2> for HalfSpaceDistance {
 
 pub(super) const FORMULA: Formula =
     Formula::pair(HalfSpaceDistance, &[SQUARE, FACTOR, FACTOR, SHARPNESS, OFFSET]);
+
+impl HalfSpaceDistance {
+    pub(super) fn by_hand(self, q: &Row<f64>, k: &Row<f64>) -> f64 {
+        let half_space = HalfSpace::new(-1.0);
+        -half_space.dist(&half_space.psi(q), &half_space.psi(k))
+    }
+}
 
 impl<T: Float> Score<T> for HalfSpaceDistance {
     fn name(&self) -> &'static str {

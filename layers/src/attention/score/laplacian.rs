@@ -2,12 +2,12 @@
 
 use cotangent_engine::compiled::{Compiled, Pair};
 use cotangent_engine::registry::Formula;
-use cotangent_engine::{Float, PairFormula, Pairing, Scalar, Var};
+use cotangent_engine::{Float, PairFormula, Pairing, Row, Scalar, Var};
 
 use super::{OFFSET, Operand, SHARPNESS, SQUARE, Score, Side};
 
 /// `−γ‖q − k‖ − c`, the logarithm of the Laplacian kernel. Tseng et al. 2023, section 4.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Laplacian;
 
 impl PairFormula<0, 0, 2> for Laplacian {
@@ -21,6 +21,12 @@ impl PairFormula<0, 0, 2> for Laplacian {
 }
 
 pub(super) const FORMULA: Formula = Formula::pair(Laplacian, &[SQUARE, SHARPNESS, OFFSET]);
+
+impl Laplacian {
+    pub(super) fn by_hand(self, q: &Row<f64>, k: &Row<f64>) -> f64 {
+        -q.iter().zip(k.iter()).map(|(q, k)| (q - k).powi(2)).sum::<f64>().sqrt()
+    }
+}
 
 impl<T: Float> Score<T> for Laplacian {
     fn name(&self) -> &'static str {

@@ -6,6 +6,7 @@ mod distance;
 mod dot;
 mod half_space_distance;
 mod laplacian;
+mod list;
 mod mapped;
 mod penumbral_cone;
 mod polar_distance;
@@ -14,22 +15,15 @@ mod umbral_cone;
 use std::fmt::Debug;
 
 use cotangent_engine::compiled::{Compiled, Pair};
-use cotangent_engine::registry::{Formula, Range};
+use cotangent_engine::registry::Range;
 use cotangent_engine::{Float, Pairs, Scalar, Var};
 use cotangent_manifolds::{Euclidean, Module, Param, Path, Visitor, VisitorMut};
 use smallvec::SmallVec;
 
 use crate::attention::point_map::PointMap;
 
-pub use additive::Additive;
-pub use distance::Distance;
-pub use dot::Dot;
-pub use half_space_distance::HalfSpaceDistance;
-pub use laplacian::Laplacian;
+pub use list::*;
 pub use mapped::Mapped;
-pub use penumbral_cone::{PenumbralCone, ReleasedPenumbralCone};
-pub use polar_distance::PolarDistance;
-pub use umbral_cone::{ReleasedUmbralCone, UmbralCone};
 
 /// The score of a query q and a key k: `γ s(q, k) − c`. Queries and keys are any rows; each score maps
 /// them to its own space.
@@ -210,35 +204,6 @@ impl<T: Float> Module<T> for Box<dyn Score<T>> {
         self.parameters_mut().visit_mut(path, visitor);
     }
 }
-
-/// One score of each kind, with the papers' constants.
-pub fn all<T: Float>() -> Vec<Box<dyn Score<T>>> {
-    vec![
-        Box::new(Additive),
-        Box::new(Dot),
-        Box::new(Distance),
-        Box::new(PolarDistance),
-        Box::new(HalfSpaceDistance),
-        Box::new(PenumbralCone::default()),
-        Box::new(UmbralCone::default()),
-        Box::new(Laplacian),
-        Box::new(ReleasedPenumbralCone::default()),
-        Box::new(ReleasedUmbralCone::default()),
-    ]
-}
-
-/// The formulas of all scores, for the tests that compare their evaluations.
-pub const FORMULAS: &[Formula] = &[
-    additive::FORMULA,
-    dot::FORMULA,
-    distance::FORMULA,
-    polar_distance::FORMULA,
-    half_space_distance::FORMULA,
-    penumbral_cone::FORMULA,
-    penumbral_cone::RELEASED,
-    umbral_cone::FORMULA,
-    laplacian::FORMULA,
-];
 
 /// The fewest dimensions of queries and keys: a height needs another coordinate beside it, and so does the
 /// direction of polar coordinates.

@@ -2,7 +2,7 @@
 
 use cotangent_engine::compiled::{Compiled, Pair};
 use cotangent_engine::registry::{Formula, Range};
-use cotangent_engine::{Float, PairFormula, Pairing, Scalar, Var};
+use cotangent_engine::{Float, PairFormula, Pairing, Row, Scalar, Var};
 use cotangent_manifolds::HalfSpace;
 use cotangent_manifolds::shadow_cones::penumbral_height_of_gaps;
 
@@ -83,12 +83,25 @@ fn lit<T: Float>(map: PointMap, x: Var<'_, T>, light: f64) -> Var<'_, T> {
     Var::concat(&[rows, heights.reshape(heights.shape().with_width(1))], -1)
 }
 
+impl PenumbralCone {
+    pub(super) fn by_hand(self, q: &Row<f64>, k: &Row<f64>) -> f64 {
+        let (half_space, light) = (HalfSpace::new(-1.0), self.light);
+        -half_space.penumbral_ancestor(&half_space.xi(q, light), &half_space.xi(k, light), light)
+    }
+}
+
 cone_score! {
     PenumbralCone { light: 1.0 } by PenumbralCone of 2, "penumbral",
     "Penumbral cones (Tseng et al. 2023).", BY_XI;
     |self, x, map| lit(map, x, self.light),
     |point| [HalfSpace::new(-1.0).penumbral_gap(&point, self.light)], self.light
 }
+impl ReleasedPenumbralCone {
+    pub(super) fn by_hand(self, q: &Row<f64>, k: &Row<f64>) -> f64 {
+        -PenumbralCone { light: self.light }.by_hand(q, k).powi(2)
+    }
+}
+
 cone_score! {
     ReleasedPenumbralCone { light: 1.0 } by ReleasedPenumbralCone of 2, "penumbral-released",
     "Penumbral cones as in the released program of Tseng et al. 2023: squared heights.", BY_XI;

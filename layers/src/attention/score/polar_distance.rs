@@ -2,8 +2,8 @@
 
 use cotangent_engine::compiled::{Compiled, Pair};
 use cotangent_engine::registry::{Formula, Range};
-use cotangent_engine::{Float, PairFormula, Pairing, Scalar, Var};
-use cotangent_manifolds::direction;
+use cotangent_engine::{Float, PairFormula, Pairing, Row, Scalar, Var};
+use cotangent_manifolds::{Lorentz, Manifold, direction};
 
 use super::{Numbers, OFFSET, Operand, SHARPNESS, Score, Side, distance_from_sinh, parts, squares};
 
@@ -13,7 +13,7 @@ use super::{Numbers, OFFSET, Operand, SHARPNESS, Score, Side, distance_from_sinh
 ///
 /// Works for all distances from the origin that the type can hold, and tells them apart. In `f32`
 /// directions closer than 3·10⁻¹⁹ count as one direction where a point is beyond 44.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct PolarDistance;
 
 impl PolarDistance {
@@ -74,6 +74,13 @@ const POLAR: Range = Range(0.2, 3.0);
 
 pub(super) const FORMULA: Formula =
     Formula::pair(PolarDistance, &[Range(0.1, 3.5), POLAR, POLAR, POLAR, POLAR, SHARPNESS, OFFSET]);
+
+impl PolarDistance {
+    pub(super) fn by_hand(self, q: &Row<f64>, k: &Row<f64>) -> f64 {
+        let hyperboloid = Lorentz::new(-1.0);
+        -hyperboloid.dist(&hyperboloid.pseudo_polar(q), &hyperboloid.pseudo_polar(k))
+    }
+}
 
 impl<T: Float> Score<T> for PolarDistance {
     fn name(&self) -> &'static str {

@@ -2,7 +2,8 @@
 
 use cotangent_engine::compiled::{Compiled, Pair};
 use cotangent_engine::registry::{Formula, Range};
-use cotangent_engine::{Float, PairFormula, Pairing, Scalar, Tensor, Var};
+use cotangent_engine::{Float, PairFormula, Pairing, Row, Scalar, Tensor, Var};
+use cotangent_manifolds::HalfSpace;
 use cotangent_manifolds::shadow_cones::umbral_height;
 
 use super::{
@@ -52,10 +53,28 @@ fn lowered<T: Float>(x: Var<'_, T>) -> Var<'_, T> {
     x * x.tape().constant(&Tensor::from_fn([d], factor))
 }
 
+impl UmbralCone {
+    pub(super) fn by_hand(self, q: &Row<f64>, k: &Row<f64>) -> f64 {
+        let half_space = HalfSpace::new(-1.0);
+        -half_space.umbral_ancestor(&half_space.psi(q), &half_space.psi(k), self.radius)
+    }
+}
+
 cone_score! {
     UmbralCone { radius: 0.1 } by UmbralCone of 1, "umbral", "Umbral cones (Tseng et al. 2023).", BY_PSI;
     |self, x, map| map.half_space(&x, 1.0), |_point| [], self.radius.sinh()
 }
+impl ReleasedUmbralCone {
+    pub(super) fn by_hand(self, q: &Row<f64>, k: &Row<f64>) -> f64 {
+        let [q, k] = [q, k].map(|x| {
+            let (mut x, d) = (x.clone(), x.len());
+            x[d - 1] /= d as f64;
+            x
+        });
+        UmbralCone { radius: self.radius }.by_hand(&q, &k)
+    }
+}
+
 cone_score! {
     ReleasedUmbralCone { radius: 0.1 } by UmbralCone of 1, "umbral-released",
     "Umbral cones as in the released program of Tseng et al. 2023: heights exp(x/d).", BY_PSI;
