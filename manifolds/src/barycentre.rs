@@ -144,7 +144,7 @@ macro_rules! of_the_hyperboloid {
             }
             fn barycentre_from_sum<R: Rows>(&self, sum: &R) -> R {
                 let hyperboloid: Lorentz = self.counterpart();
-                self.of_hyperboloid(&hyperboloid.barycentre_from_sum(sum))
+                self.back_from_hyperboloid(&hyperboloid.barycentre_from_sum(sum))
             }
         }
     };
@@ -155,7 +155,7 @@ of_the_hyperboloid! {
     Klein, {
         fn barycentre<R: Sets>(&self, points: &R, weights: &R::Scalar) -> R {
             let hyperboloid: Lorentz = self.counterpart();
-            self.of_hyperboloid(&hyperboloid.barycentre(&self.onto_hyperboloid(points), weights))
+            self.back_from_hyperboloid(&hyperboloid.barycentre(&self.onto_hyperboloid(points), weights))
         }
     }
 }

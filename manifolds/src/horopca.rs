@@ -170,7 +170,7 @@ impl<M: Hyperbolic> HoroPca<M> {
     /// The projections of points `[n, ambient]` as points of the K-dimensional space in the same model,
     /// `[n, ambient of dimension K]`. The base is its origin, and coordinate j is along direction j.
     pub fn coordinates(&self, points: &Tensor<f64>) -> Tensor<f64> {
-        self.manifold.of_hyperboloid(&self.on_hyperboloid(points))
+        self.manifold.back_from_hyperboloid(&self.on_hyperboloid(points))
     }
 
     /// The projections of points `[n, ambient]` where they are in the space: `[n, ambient]`.
@@ -181,7 +181,7 @@ impl<M: Hyperbolic> HoroPca<M> {
         let tangents = lorentz.frame(&Tensor::combine(&components, &self.directions)); // [n, d + 1]
         let base = beside(&self.manifold.onto_hyperboloid(&self.base));
         let tangents = lorentz.transport(&lorentz.origins(&base), &base, &tangents);
-        self.manifold.of_hyperboloid(&lorentz.exp(&base, &tangents))
+        self.manifold.back_from_hyperboloid(&lorentz.exp(&base, &tangents))
     }
 
     fn lorentz(&self) -> Lorentz {

@@ -21,7 +21,9 @@ macro_rules! manifolds {
         /// The manifolds of the library.
         ///
         $(#[doc = concat!("- [`", stringify!($family), "`](crate::", stringify!($family), "):", $about)])+
-        $(#[doc = concat!("- [`", stringify!($combination), "`](crate::", stringify!($combination), "):", $of)])+
+        $(#[doc = concat!(
+            "- [`", stringify!($combination), "`](crate::", stringify!($combination), "):", $of
+        )])+
         pub mod spaces {
             $(pub use super::files::$name::{$family $(, $model)*};)+
             $(pub use crate::$combined::$combination;)+
@@ -67,7 +69,7 @@ manifolds! {
     families {
         /// the ordinary one
         euclidean in euclidean: Euclidean; formulas euclidean; curvature euclidean_curvature
-        /// any κ; [`PoincareBall`](crate::PoincareBall) for κ < 0, [`ProjectedSphere`](crate::ProjectedSphere) for κ > 0
+        /// any κ; `PoincareBall` for κ < 0, `ProjectedSphere` for κ > 0
         stereographic in hyperbolic::stereographic: Stereographic, PoincareBall, ProjectedSphere;
             formulas stereographic; curvature stereographic_curvature
         /// the hyperboloid

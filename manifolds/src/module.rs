@@ -128,7 +128,7 @@ pub trait VisitorMut<T: Float> {
 /// Every field has to be a module. Manifolds, numbers, `bool` and `String` are modules without parameters.
 /// Mark other fields that hold no parameters, such as an activation, `#[module(skip)]`.
 ///
-/// Of an enum, it visits the fields of the variant that the value has. Paths leave out the variant's name,
+/// In an enum it visits the fields of the variant that the value has. Paths leave out the variant's name,
 /// and the number of a variant's only field: `Encoder::Gru(gru)` has the parameters of `gru`, under the same
 /// names.
 ///
@@ -387,7 +387,12 @@ macro_rules! constant {
     ($([$($generic:tt)*] $constant:ty;)*) => { $(
         impl<T: $crate::module::Float, $($generic)*> $crate::module::Module<T> for $constant {
             fn visit<V: $crate::module::Visitor<T>>(&self, _: &mut $crate::module::Path, _: &mut V) {}
-            fn visit_mut<V: $crate::module::VisitorMut<T>>(&mut self, _: &mut $crate::module::Path, _: &mut V) {}
+            fn visit_mut<V: $crate::module::VisitorMut<T>>(
+                &mut self,
+                _: &mut $crate::module::Path,
+                _: &mut V,
+            ) {
+            }
         }
     )* };
     ($($constant:ty),*) => { $crate::module::constant! { $([] $constant;)* } };

@@ -148,7 +148,7 @@ impl OriginFrame for HalfSpace {
     }
     fn origins<R: Rows>(&self, points: &R) -> R {
         // The origin of the hyperboloid has space coordinates 0, and its time coordinate is not read.
-        self.of_hyperboloid(&points.zeros(points.width() + 1))
+        self.back_from_hyperboloid(&points.zeros(points.width() + 1))
     }
     log_volume_of_distance!();
 }

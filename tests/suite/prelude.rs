@@ -44,9 +44,12 @@ fn hyperbolic<M: Hyperbolic + Busemann>(m: M) {
     let omega = Row::from(&[0.0, 0.6, 0.8][3 - x.len()..]);
     assert!(m.busemann(&x, &omega).is_finite() && m.kappa() < 0.0);
     let (image, carried) = (m.onto_hyperboloid(&x), m.push_onto_hyperboloid(&x, &v));
-    assert_eq!([m.of_hyperboloid(&image).len(), m.push_of_hyperboloid(&image, &carried).len()], [x.len(); 2]);
+    assert_eq!(
+        [m.back_from_hyperboloid(&image).len(), m.push_back_from_hyperboloid(&image, &carried).len()],
+        [x.len(); 2]
+    );
     let (image, carried) = (m.onto_ball(&x), m.push_onto_ball(&x, &v));
-    assert_eq!([image.len(), m.push_of_ball(&image, &carried).len()], [2, x.len()]);
+    assert_eq!([image.len(), m.push_back_from_ball(&image, &carried).len()], [2, x.len()]);
 }
 
 /// Methods that convert to another model of the same space.
@@ -137,7 +140,7 @@ fn manifolds_of_every_kind() {
     hyperbolic(lorentz);
     hyperbolic(klein);
     hyperbolic(half_space);
-    assert!(Lorentz::of_curvature(-2.0).is_ok());
+    assert!(Lorentz::with_curvature(-2.0).is_ok());
     isometric::<Lorentz, _>(ball);
     isometric::<HalfSpace, _>(klein);
     isometric::<Sphere, _>(projected);

@@ -11,7 +11,7 @@ pub struct View<'a, T> {
     pub shape: &'a Shape,
     /// Its elements, row-major.
     pub data: &'a [T],
-    /// Of a constant: the `f64` that its one element is rounded from.
+    /// For a constant, the `f64` that its one element is rounded from.
     pub(crate) constant: Option<f64>,
 }
 

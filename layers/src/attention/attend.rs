@@ -250,7 +250,7 @@ impl<'a, 't, T: Float> Attend<'a, 't, T> {
     fn aggregate(self, values: Var<'t, T>, sum: impl FnOnce(Var<'t, T>) -> Var<'t, T>) -> Var<'t, T> {
         match self.aggregation {
             Aggregation::Sum => sum(values),
-            Aggregation::Barycentre => self.values.of_sums(&sum(self.values.features(&values))),
+            Aggregation::Barycentre => self.values.aggregate(&sum(self.values.features(&values))),
         }
     }
 }

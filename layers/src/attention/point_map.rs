@@ -80,10 +80,10 @@ impl PointMap {
         let ball = unit_ball();
         match self {
             PointMap::Exp => ball.exp0(x),
-            PointMap::Psi => ball.of_hyperboloid(&upper().onto_hyperboloid(&upper().psi(x))),
-            PointMap::Xi => ball.of_hyperboloid(&upper().onto_hyperboloid(&upper().xi(x, 1.0))),
-            PointMap::Polar => ball.of_hyperboloid(&hyperboloid().pseudo_polar(x)),
-            PointMap::Weierstrass => ball.of_hyperboloid(&lifted(x)),
+            PointMap::Psi => ball.back_from_hyperboloid(&upper().onto_hyperboloid(&upper().psi(x))),
+            PointMap::Xi => ball.back_from_hyperboloid(&upper().onto_hyperboloid(&upper().xi(x, 1.0))),
+            PointMap::Polar => ball.back_from_hyperboloid(&hyperboloid().pseudo_polar(x)),
+            PointMap::Weierstrass => ball.back_from_hyperboloid(&lifted(x)),
         }
     }
 
@@ -107,7 +107,7 @@ impl PointMap {
                 let ray = direction(&d) * r.reshape(r.shape().with_width(1));
                 PointMap::Exp.half_space(&ray, light)
             }
-            PointMap::Weierstrass => upper().of_hyperboloid(&lifted(x)),
+            PointMap::Weierstrass => upper().back_from_hyperboloid(&lifted(x)),
         }
     }
 
@@ -125,7 +125,7 @@ impl PointMap {
     /// taken back by the inverse of the map. In polar coordinates, that is a direction of length 1 and a
     /// radius that is not negative.
     #[track_caller]
-    pub(crate) fn of_sums<'t, T: Float>(self, sums: &Var<'t, T>) -> Var<'t, T> {
+    pub(crate) fn aggregate<'t, T: Float>(self, sums: &Var<'t, T>) -> Var<'t, T> {
         let space = || {
             let point = hyperboloid().barycentre_from_sum(sums);
             point.columns(1..point.width())

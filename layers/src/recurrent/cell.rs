@@ -14,10 +14,11 @@ pub trait Cell<M: Steps, T: Float>: Module<T> + Send + Sync {
 
     /// The part of a step that depends on the input only: `U ⊗ x` for each of the cell's gates,
     /// `[…, batch, d]` to `[…, batch, gates, m]`.
-    fn of_inputs<'t, S: GyrovectorSpace<'t, T, Learned = M>>(&self, space: &S, x: Var<'t, T>) -> Var<'t, T>;
+    fn input_terms<'t, S: GyrovectorSpace<'t, T, Learned = M>>(&self, space: &S, x: Var<'t, T>)
+    -> Var<'t, T>;
 
     /// The states `[batch, m]` after one more input. `inputs` is the result of
-    /// [`of_inputs`](Self::of_inputs), `[batch, gates, m]`.
+    /// [`input_terms`](Self::input_terms), `[batch, gates, m]`.
     fn step<'t, S: GyrovectorSpace<'t, T, Learned = M>>(
         &self,
         space: &S,
@@ -45,7 +46,7 @@ pub trait Cell<M: Steps, T: Float>: Module<T> + Send + Sync {
         let longest = lengths.map_or(len, |lengths| lengths.iter().copied().max().unwrap_or(0));
         assert!(longest > 0, "Cell: no element in sequences of shape {shape}");
         let x = if longest < len { x.slice(0, 0..longest) } else { x };
-        let inputs = self.of_inputs(space, x); // [longest, batch, gates, m]
+        let inputs = self.input_terms(space, x); // [longest, batch, gates, m]
         let shape = inputs.shape().without(0);
         let mut h = x.tape().zeros([sequences.batch(), m]);
         let mut states = Vec::with_capacity(longest);

@@ -73,7 +73,11 @@ impl<M: Steps, T: Float> Cell<M, T> for Gru<M, T> {
     }
 
     #[track_caller]
-    fn of_inputs<'t, S: GyrovectorSpace<'t, T, Learned = M>>(&self, space: &S, x: Var<'t, T>) -> Var<'t, T> {
+    fn input_terms<'t, S: GyrovectorSpace<'t, T, Learned = M>>(
+        &self,
+        space: &S,
+        x: Var<'t, T>,
+    ) -> Var<'t, T> {
         let u = *self.input.on(x.tape());
         side_by_side(space, space.log0(x), u, 3)
     }

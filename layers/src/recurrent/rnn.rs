@@ -57,7 +57,11 @@ impl<M: Steps, T: Float> Cell<M, T> for Rnn<M, T> {
     }
 
     #[track_caller]
-    fn of_inputs<'t, S: GyrovectorSpace<'t, T, Learned = M>>(&self, space: &S, x: Var<'t, T>) -> Var<'t, T> {
+    fn input_terms<'t, S: GyrovectorSpace<'t, T, Learned = M>>(
+        &self,
+        space: &S,
+        x: Var<'t, T>,
+    ) -> Var<'t, T> {
         let ux = space.matvec(*self.input.on(x.tape()), x);
         ux.insert_axis(x.shape().axes().len() - 1)
     }

@@ -24,7 +24,7 @@ fn lifted(x: &Row<f64>) -> Row<f64> {
 
 /// A row's point of the hyperboloid, by the manifolds' operations on single rows; the light of ξ is at this
 /// height.
-fn of_hyperboloid(map: PointMap, x: &Row<f64>, light: f64) -> Row<f64> {
+fn on_hyperboloid(map: PointMap, x: &Row<f64>, light: f64) -> Row<f64> {
     let (hyperboloid, half_space, ball) = (Lorentz::new(-1.0), HalfSpace::new(-1.0), PoincareBall::new(-1.0));
     match map {
         PointMap::Psi => half_space.onto_hyperboloid(&half_space.psi(x)),
@@ -48,7 +48,7 @@ fn by_hand(score: &dyn Score<f64>, map: PointMap, rows: [&[f64]; 2]) -> f64 {
         if map == PointMap::Exp && score.needs_height() {
             return half_space.exp(&half_space.origin(x.len()), &x);
         }
-        half_space.of_hyperboloid(&of_hyperboloid(map, &x, light))
+        half_space.back_from_hyperboloid(&on_hyperboloid(map, &x, light))
     });
     let below = points.clone().map(|mut x| {
         let height = x.len() - 1;
@@ -194,7 +194,7 @@ fn one_distance_in_all_models() {
     for map in PointMap::ALL {
         let rows = [q.row(0), k.row(0)].map(Row::from);
         let [u, v] = rows.each_ref().map(|x| map.ball(x));
-        let [x, y] = rows.each_ref().map(|x| half_space.of_hyperboloid(&of_hyperboloid(map, x, 1.0)));
+        let [x, y] = rows.each_ref().map(|x| half_space.back_from_hyperboloid(&on_hyperboloid(map, x, 1.0)));
         assert!((ball.dist(&u, &v) - half_space.dist(&x, &y)).abs() < 1e-12, "{map:?}");
     }
 }
@@ -206,7 +206,7 @@ fn aggregated_values_are_the_einstein_midpoint() {
     let [q, k, _] = inputs(26);
     let v = uniform(&[2, 5, 3], 1.5, &mut rng::stream(27, 3, 0));
     let klein = |x: &[f64], map: PointMap| {
-        let point = of_hyperboloid(map, &Row::from(x), 1.0);
+        let point = on_hyperboloid(map, &Row::from(x), 1.0);
         point[1..].iter().map(|x| x / point[0]).collect::<Vec<f64>>()
     };
     for weights in [Weights::Softmax, Weights::Sigmoid] {

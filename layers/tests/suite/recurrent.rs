@@ -158,7 +158,7 @@ fn the_update_gate_chooses() {
     let h = points(&ball, 5, M, 1.0, &mut rng::stream(6, 1, 0));
     let step = |gru: &Gru<Stereographic, f64>| {
         let tape = Tape::new();
-        let inputs = gru.of_inputs(&ball, tape.constant(&x)).reshape([5, 3, M]);
+        let inputs = gru.input_terms(&ball, tape.constant(&x)).reshape([5, 3, M]);
         gru.step(&ball, tape.constant(&h), inputs).to_tensor()
     };
     let set = |gru: &mut Gru<Stereographic, f64>, to: f64| {

@@ -66,36 +66,38 @@ pub trait Hyperbolic: ConstantCurvature {
     ///
     /// # Errors
     /// If `kappa` is not negative and finite.
-    fn of_curvature(kappa: f64) -> Result<Self, CurvatureError>;
+    fn with_curvature(kappa: f64) -> Result<Self, CurvatureError>;
 
     /// The same points on the hyperboloid.
     fn onto_hyperboloid<R: Rows>(&self, x: &R) -> R;
 
     /// Points of the hyperboloid in this model.
-    fn of_hyperboloid<R: Rows>(&self, x: &R) -> R;
+    fn back_from_hyperboloid<R: Rows>(&self, x: &R) -> R;
 
     /// The differential of [`onto_hyperboloid`](Self::onto_hyperboloid) at `x`.
     fn push_onto_hyperboloid<R: Rows>(&self, x: &R, v: &R) -> R;
 
-    /// The differential of [`of_hyperboloid`](Self::of_hyperboloid) at a point `x` of the hyperboloid.
-    fn push_of_hyperboloid<R: Rows>(&self, x: &R, v: &R) -> R;
+    /// The differential of [`back_from_hyperboloid`](Self::back_from_hyperboloid) at a point `x` of the
+    /// hyperboloid.
+    fn push_back_from_hyperboloid<R: Rows>(&self, x: &R, v: &R) -> R;
 
     /// The same points in the ball.
     fn onto_ball<R: Rows>(&self, x: &R) -> R {
-        ball(self.kappa()).of_hyperboloid(&self.onto_hyperboloid(x))
+        ball(self.kappa()).back_from_hyperboloid(&self.onto_hyperboloid(x))
     }
 
     /// The differential of [`onto_ball`](Self::onto_ball) at `x`. By default it goes by way of the
     /// hyperboloid; a formula of the model's own keeps more digits far out.
     fn push_onto_ball<R: Rows>(&self, x: &R, v: &R) -> R {
-        ball(self.kappa()).push_of_hyperboloid(&self.onto_hyperboloid(x), &self.push_onto_hyperboloid(x, v))
+        ball(self.kappa())
+            .push_back_from_hyperboloid(&self.onto_hyperboloid(x), &self.push_onto_hyperboloid(x, v))
     }
 
     /// Tangent vectors at a point `x` of the ball, in this model. By default they go by way of the
     /// hyperboloid, too.
-    fn push_of_ball<R: Rows>(&self, x: &R, v: &R) -> R {
+    fn push_back_from_ball<R: Rows>(&self, x: &R, v: &R) -> R {
         let ball = ball(self.kappa());
-        self.push_of_hyperboloid(&ball.onto_hyperboloid(x), &ball.push_onto_hyperboloid(x, v))
+        self.push_back_from_hyperboloid(&ball.onto_hyperboloid(x), &ball.push_onto_hyperboloid(x, v))
     }
 }
 
@@ -113,14 +115,14 @@ fn ball(kappa: f64) -> PoincareBall {
 impl<M: Hyperbolic, N: Hyperbolic> Isometric<N> for M {
     #[track_caller]
     fn counterpart(&self) -> N {
-        convertible(N::of_curvature(self.kappa()))
+        convertible(N::with_curvature(self.kappa()))
     }
     fn convert<R: Rows>(&self, x: &R) -> R {
         let other: N = self.counterpart();
         if same_coordinates::<M, N>() {
             return x.clone();
         }
-        other.of_hyperboloid(&self.onto_hyperboloid(x))
+        other.back_from_hyperboloid(&self.onto_hyperboloid(x))
     }
     fn push<R: Rows>(&self, x: &R, v: &R) -> R {
         let other: N = self.counterpart();
@@ -128,9 +130,10 @@ impl<M: Hyperbolic, N: Hyperbolic> Isometric<N> for M {
             return v.clone();
         }
         if M::HYPERBOLOID || N::HYPERBOLOID {
-            return other.push_of_hyperboloid(&self.onto_hyperboloid(x), &self.push_onto_hyperboloid(x, v));
+            return other
+                .push_back_from_hyperboloid(&self.onto_hyperboloid(x), &self.push_onto_hyperboloid(x, v));
         }
-        other.push_of_ball(&self.onto_ball(x), &self.push_onto_ball(x, v))
+        other.push_back_from_ball(&self.onto_ball(x), &self.push_onto_ball(x, v))
     }
 }
 
@@ -145,19 +148,19 @@ fn convertible<N>(model: Result<N, CurvatureError>) -> N {
 impl Hyperbolic for Lorentz {
     const HYPERBOLOID: bool = true;
 
-    fn of_curvature(kappa: f64) -> Result<Self, CurvatureError> {
+    fn with_curvature(kappa: f64) -> Result<Self, CurvatureError> {
         Lorentz::try_new(kappa)
     }
     fn onto_hyperboloid<R: Rows>(&self, x: &R) -> R {
         x.clone()
     }
-    fn of_hyperboloid<R: Rows>(&self, x: &R) -> R {
+    fn back_from_hyperboloid<R: Rows>(&self, x: &R) -> R {
         x.clone()
     }
     fn push_onto_hyperboloid<R: Rows>(&self, _x: &R, v: &R) -> R {
         v.clone()
     }
-    fn push_of_hyperboloid<R: Rows>(&self, _x: &R, v: &R) -> R {
+    fn push_back_from_hyperboloid<R: Rows>(&self, _x: &R, v: &R) -> R {
         v.clone()
     }
 }
@@ -221,20 +224,20 @@ fn space<R: Rows>(x: &R) -> R {
 macro_rules! hyperbolic {
     ([$($generic:tt)*] $model:ty, $up:path, $down:path, { $($ball:item)* }) => {
         impl<$($generic)*> Hyperbolic for $model {
-            fn of_curvature(kappa: f64) -> Result<Self, CurvatureError> {
+            fn with_curvature(kappa: f64) -> Result<Self, CurvatureError> {
                 let model = <$model>::try_new(kappa)?;
                 CurvatureError::unless_negative(<$model>::TITLE, kappa).map(|_| model)
             }
             fn onto_hyperboloid<R: Rows>(&self, x: &R) -> R {
                 R::vector($up, [&timed(x)], [&x.constant(self.kappa())])
             }
-            fn of_hyperboloid<R: Rows>(&self, x: &R) -> R {
+            fn back_from_hyperboloid<R: Rows>(&self, x: &R) -> R {
                 R::vector($down, [&space(x)], [&x.constant(self.kappa())])
             }
             fn push_onto_hyperboloid<R: Rows>(&self, x: &R, v: &R) -> R {
                 R::differential($up, [&timed(x)], [&timed(v)], [self.kappa()])
             }
-            fn push_of_hyperboloid<R: Rows>(&self, x: &R, v: &R) -> R {
+            fn push_back_from_hyperboloid<R: Rows>(&self, x: &R, v: &R) -> R {
                 R::differential($down, [&space(x)], [&space(v)], [self.kappa()])
             }
             $($ball)*
@@ -251,7 +254,7 @@ hyperbolic!([S: MaybeNegative] KappaStereographic<S>, formulas::BallToLorentz, f
     fn push_onto_ball<R: Rows>(&self, _x: &R, v: &R) -> R {
         v.clone()
     }
-    fn push_of_ball<R: Rows>(&self, _x: &R, v: &R) -> R {
+    fn push_back_from_ball<R: Rows>(&self, _x: &R, v: &R) -> R {
         v.clone()
     }
 });
@@ -259,7 +262,7 @@ hyperbolic!([] Klein, formulas::KleinToLorentz, formulas::LorentzToKlein, {
     fn push_onto_ball<R: Rows>(&self, x: &R, v: &R) -> R {
         R::vector(formulas::PushKleinToBall, [x, v], [&x.constant(self.kappa())])
     }
-    fn push_of_ball<R: Rows>(&self, x: &R, v: &R) -> R {
+    fn push_back_from_ball<R: Rows>(&self, x: &R, v: &R) -> R {
         R::vector(formulas::PushBallToKlein, [x, v], [&x.constant(self.kappa())])
     }
 });
@@ -267,7 +270,7 @@ hyperbolic!([] HalfSpace, formulas::HalfSpaceToLorentz, formulas::LorentzToHalfS
     fn push_onto_ball<R: Rows>(&self, x: &R, v: &R) -> R {
         R::vector(formulas::PushHalfSpaceToBall, [x, v], [&x.constant(self.kappa())])
     }
-    fn push_of_ball<R: Rows>(&self, x: &R, v: &R) -> R {
+    fn push_back_from_ball<R: Rows>(&self, x: &R, v: &R) -> R {
         let kappa = x.constant(self.kappa());
         let lambda = R::scalar(stereographic::formulas::Lambda, [x], [&kappa]);
         R::vector(formulas::PushBallToHalfSpace, [x, v], [&kappa, &lambda])

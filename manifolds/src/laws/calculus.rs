@@ -70,7 +70,8 @@ law! {
             let v = scaled(&v, t);
             c.m.dist(&c.m.retract(&c.x, &v), &c.m.exp(&c.x, &v))
         };
-        // Of second order: four times less at half the way; the bound leaves room for the next order.
+        // The deviation is of second order: four times less at half the length. The bound leaves room for
+        // the next order.
         let rounding = 64.0 * c.u * (c.m.rounding(&c.x) + scale);
         judge.length("retract = exp to first order", deviation(0.125), 0.3 * deviation(0.25) + rounding);
     }

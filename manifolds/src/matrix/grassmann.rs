@@ -99,7 +99,7 @@ impl Pair {
 
     /// The cotangent of M = XᵀY, given that of [`function`](Self::function): divided differences
     /// multiply the symmetric part of `AᵀGB`, divided sums the antisymmetric part.
-    fn of_function(
+    fn function_cotangent(
         &self,
         f: impl Fn(f64) -> f64,
         difference: impl Fn(f64, f64) -> f64,
@@ -148,9 +148,12 @@ impl RowFunction<2> for Log {
         let pair = Pair::new(self.size, x, y);
         let g = Matrix::new(self.size[0], self.size[1], g);
         let of_residual = &g * &pair.function(arc_over_sine);
-        let of_function = &g.t() * &pair.residual;
-        let of_m =
-            pair.of_function(arc_over_sine, |a, b| divided(a, b, arc_over_sine, arc_over_sine), &of_function);
+        let cotangent = &g.t() * &pair.residual;
+        let of_m = pair.function_cotangent(
+            arc_over_sine,
+            |a, b| divided(a, b, arc_over_sine, arc_over_sine),
+            &cotangent,
+        );
         pair.finish(&of_residual, &of_m, dx, dy);
     }
 }
@@ -267,7 +270,7 @@ impl RowFunction<3> for Transport {
         let of_product = (&shrink * &(&sum.t() * &of_o)).scale(-1.0);
         let of_p = (&of_product * &along.t()).scale(-1.0);
         let of_q = &(&(&(&v - &(&sum * &along)).t() * &g) + &(&x.t() * &of_sum)) + &(&m * &of_p.t());
-        let of_m = &(&q * &of_p) + &pair.of_function(|_| 1.0, |_, _| 0.0, &of_q);
+        let of_m = &(&q * &of_p) + &pair.function_cotangent(|_| 1.0, |_, _| 0.0, &of_q);
         (&of_o + &(y * &of_product)).write(dv);
         (&(&of_sum * &q.t()) + &(y * &of_m.t())).write(dx);
         (&(&of_sum + &(&v * &of_product.t())) + &(x * &of_m)).write(dy);
@@ -355,6 +358,9 @@ impl Lawful for Grassmann {
     }
 }
 
-family!(Grassmann: [(3, 1), (4, 2), (6, 2)].map(|(n, p)| Grassmann::new(n, p)), [(Grassmann::new(4, 2), 4, 0.7)]);
+family!(
+    Grassmann: [(3, 1), (4, 2), (6, 2)].map(|(n, p)| Grassmann::new(n, p)),
+    [(Grassmann::new(4, 2), 4, 0.7)]
+);
 
 constant!(Grassmann);

@@ -123,7 +123,7 @@ impl Congruent {
             Function::Log => Pair::new(self.n, x, a),
             Function::Exp => {
                 let l = Matrix::symmetric(self.n, x).cholesky();
-                let relation = Eigen::of_logarithm(&whiten(&l, &Matrix::symmetric(self.n, a)));
+                let relation = Eigen::from_logarithm(&whiten(&l, &Matrix::symmetric(self.n, a)));
                 Pair { l, relation }
             }
         }
@@ -454,7 +454,7 @@ impl Steps for Spd {}
 impl Lawful for Spd {
     const SYMMETRIC: bool = false;
 
-    /// Of the affine-invariant metric: −½ to 0.
+    /// −½ to 0 for the affine-invariant metric.
     fn curvature_bounds(&self) -> [f64; 2] {
         [if self.is_flat() { 0.0 } else { -0.5 }, 0.0]
     }

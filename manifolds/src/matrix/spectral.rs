@@ -21,8 +21,8 @@ pub(crate) struct Eigen {
 }
 
 impl Eigen {
-    /// Of a symmetric matrix, with eigenvalues bounded by [`STEEPEST`].
-    pub(crate) fn of_logarithm(s: &Matrix) -> Self {
+    /// From the logarithm, a symmetric matrix; its eigenvalues are bounded by [`STEEPEST`].
+    pub(crate) fn from_logarithm(s: &Matrix) -> Self {
         let (u, logs) = s.eigen();
         Eigen {
             u,
@@ -33,13 +33,13 @@ impl Eigen {
         }
     }
 
-    /// Of a positive definite matrix.
-    pub(crate) fn of_exponential(x: &Matrix) -> Self {
+    /// From the exponential, a positive definite matrix.
+    pub(crate) fn from_exponential(x: &Matrix) -> Self {
         Eigen::relative(&Matrix::identity(x.rows), &Matrix::identity(x.rows), x)
     }
 
-    /// Of `L⁻¹ Y L⁻ᵀ`, with `L Lᵀ = X`: from `Y − X` if the two are near, so that small logarithms
-    /// have all their digits, and from the factors of both if they are far apart.
+    /// From the exponential `L⁻¹ Y L⁻ᵀ`, with `L Lᵀ = X`: by `Y − X` if X and Y are near, so that small
+    /// logarithms have all their digits, and by the factors of X and Y if they are far apart.
     pub(crate) fn relative(l: &Matrix, x: &Matrix, y: &Matrix) -> Self {
         let difference = whiten(l, &(y - x));
         if difference.norm() < 0.5 {
@@ -156,8 +156,8 @@ impl Function {
     /// The eigenvectors of its argument.
     fn eigen(self, s: &Matrix) -> Eigen {
         match self {
-            Function::Exp => Eigen::of_logarithm(s),
-            Function::Log => Eigen::of_exponential(s),
+            Function::Exp => Eigen::from_logarithm(s),
+            Function::Log => Eigen::from_exponential(s),
         }
     }
 

@@ -393,7 +393,7 @@ impl Lawful for Stiefel {
     const PARALLEL: bool = false;
     const SYMMETRIC: bool = false;
 
-    /// Of the Euclidean metric. Zimmermann, Stoye 2024.
+    /// Those of the Euclidean metric. Zimmermann, Stoye 2024.
     fn curvature_bounds(&self) -> [f64; 2] {
         [-0.5, 1.0]
     }

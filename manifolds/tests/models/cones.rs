@@ -176,7 +176,7 @@ fn angles_without_a_direction_are_zero() {
     fn check<M: EntailmentCones, T: Float>() {
         let mut rng = rng::stream(9, 0, 0);
         for kappa in [-2.5, -1.0, -0.37, -1e-6] {
-            let m = M::of_curvature(kappa).unwrap();
+            let m = M::with_curvature(kappa).unwrap();
             let o = m.origin::<T>(3);
             assert_eq!(m.cone_aperture(&o, 0.1), std::f64::consts::FRAC_PI_2);
             for _ in 0..500 {
@@ -227,7 +227,7 @@ fn entailment_is_transitive<M: EntailmentCones + Manifold>(m: M, radius: f64) {
 fn entailment() {
     for kappa in [-1.0, -0.37] {
         entailment_is_transitive(ball(kappa), 12.0 / f64::sqrt(-kappa));
-        entailment_is_transitive(Lorentz::of_curvature(kappa).unwrap(), 8.0 / f64::sqrt(-kappa));
+        entailment_is_transitive(Lorentz::with_curvature(kappa).unwrap(), 8.0 / f64::sqrt(-kappa));
         assert_eq!(ball(kappa).kappa(), kappa);
     }
 }

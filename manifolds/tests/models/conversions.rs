@@ -459,12 +459,12 @@ fn the_same_coordinates_are_kept_exactly() {
 /// The κ-stereographic model of any curvature is a model of hyperbolic space for κ < 0 alone.
 #[test]
 fn hyperbolic_space_has_negative_curvature() {
-    assert_eq!(Stereographic::of_curvature(-0.5), Ok(Stereographic::new(-0.5)));
+    assert_eq!(Stereographic::with_curvature(-0.5), Ok(Stereographic::new(-0.5)));
     for kappa in [0.0, 0.5] {
-        let error = Stereographic::of_curvature(kappa).unwrap_err().to_string();
+        let error = Stereographic::with_curvature(kappa).unwrap_err().to_string();
         assert_eq!(error, format!("the stereographic model needs negative curvature, not kappa = {kappa}"));
     }
-    assert!(Stereographic::of_curvature(f64::NEG_INFINITY).is_err());
+    assert!(Stereographic::with_curvature(f64::NEG_INFINITY).is_err());
 }
 
 /// Half-space points beyond the range of the hyperboloid settle at its end; nothing becomes NaN.

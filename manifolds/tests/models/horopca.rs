@@ -158,7 +158,7 @@ fn projections_commute_with_isometries() {
     let lorentz = Lorentz::new(-1.0);
     let of_lorentz = HoroPca::new(lorentz, row(&m.onto_hyperboloid(&base)), p).unwrap();
     let on_hyperboloid = of_lorentz.coordinates(&m.onto_hyperboloid(&x));
-    for other in [of_turned.coordinates(&turned(&x)), m.of_hyperboloid(&on_hyperboloid)] {
+    for other in [of_turned.coordinates(&turned(&x)), m.back_from_hyperboloid(&on_hyperboloid)] {
         for (a, b) in flat.data().iter().zip(other.data()) {
             assert!((a - b).abs() < 1e-12, "{flat:?} {other:?}");
         }

@@ -264,8 +264,8 @@ impl<'t, T: Float> Curved<Var<'t, T>> {
     }
 }
 
-/// Of the logits of a point x and a class with point p, those with `‖x − p‖²` below NEAR times
-/// `‖x‖² + ‖p‖²` are computed by themselves.
+/// The logit of a point x and a class with point p is computed by itself if `‖x − p‖²` is below NEAR times
+/// `‖x‖² + ‖p‖²`.
 const NEAR: f64 = 1.0 / 64.0;
 
 /// The largest ratio of ‖x‖² and ‖p‖² of near pairs, rounded up: with s = ‖x‖/‖p‖,
@@ -281,7 +281,7 @@ fn near_pairs<T: Float>(x: Var<'_, T>, p: Var<'_, T>) -> Vec<(u32, u32)> {
         rows.rows().map(|row| row.iter().fold(T::zero(), |sum, &x| sum + x * x)).collect()
     };
     let [of_x, of_p] = [&x, &p].map(squares);
-    // Of near rows, (‖x‖ − ‖p‖)² < NEAR (‖x‖² + ‖p‖²), so ‖x‖² and ‖p‖² differ
+    // Near rows have (‖x‖ − ‖p‖)² < NEAR (‖x‖² + ‖p‖²), so ‖x‖² and ‖p‖² differ
     // by this factor at most.
     let factor = T::nearest(NORMS_OF_NEAR);
     let least = of_p.iter().copied().reduce(|a, b| if b < a { b } else { a });

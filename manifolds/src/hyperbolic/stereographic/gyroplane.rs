@@ -75,7 +75,7 @@ row_formulas! {
         Formula::pair(Logits, &[Range(-0.3, 0.3), Range(1.0, 3.0), Range(-0.3, 0.3), Range(0.2, 1.0), KAPPA]),
     ];
 
-    /// Of a class with point p and normal a, what points are multiplied with: `n = λ_p² (m_p a −
+    /// What points are multiplied with for a class with point p and normal a: `n = λ_p² (m_p a −
     /// 2κ⟨p, a⟩ p)`. The numerator of [`Logit`] is
     /// `m_p ⟨d, a⟩ + κ‖d‖² ⟨p, a⟩ = (⟨x, n⟩ − (2 − m_x) q)/λ_p²`, with q of
     /// [`LogitOffset`].
@@ -153,7 +153,7 @@ impl PairFormula<1, 2, 1> for Logits {
     }
 }
 
-/// Of a class of direction z and offset r: n as a multiple of z, `4 cosh(2√c r)`, and
+/// For a class of direction z and offset r: n as a multiple of z, `4 cosh(2√c r)`, and
 /// `q/‖z‖ = 2 sinh(2√c r)/√c`, for κ = −c < 0 and its continuation.
 #[inline(always)]
 fn unidirectional<S: Scalar>(r: S, kappa: S) -> [S; 2] {

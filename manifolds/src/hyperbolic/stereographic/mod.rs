@@ -90,7 +90,8 @@ pub trait Sign: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
 macro_rules! signs {
     ($(
         $(#[$doc:meta])*
-        $sign:ident, $type:literal, $name:literal, $title:literal, $needs:literal, |$kappa:ident| $allows:expr;
+        $sign:ident, $type:literal, $name:literal, $title:literal, $needs:literal,
+        |$kappa:ident| $allows:expr;
     )*) => { $(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq)]
