@@ -4,8 +4,6 @@
 use cotangent_engine::{Float, Rows, Var};
 use cotangent_manifolds::{Barycentre, HalfSpace, Hyperbolic, Lorentz, Manifold, PoincareBall, direction};
 
-use crate::attention::score::parts;
-
 /// How rows of numbers become points of hyperbolic space of curvature −1: for queries and keys
 /// [`Mapped`](crate::score::Mapped), for values [`Attention::values`](crate::Attention::values).
 ///
@@ -146,4 +144,11 @@ impl PointMap {
 /// `(√(1 + ‖x‖²), x)`.
 fn lifted<R: Rows>(x: &R) -> R {
     hyperboloid().project(&R::concat(&x.zeros(1), x))
+}
+
+/// Splits points of the half-space into horizontal parts `[…, n, d − 1]` and heights `[…, n]`.
+pub(super) fn parts<T: Float>(x: Var<'_, T>) -> [Var<'_, T>; 2] {
+    let shape = x.shape();
+    let last = shape.width() - 1;
+    [x.slice(-1, 0..last), x.slice(-1, last..last + 1).reshape(shape.rows())]
 }

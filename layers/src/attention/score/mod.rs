@@ -20,7 +20,7 @@ use cotangent_engine::{Float, Pairs, Scalar, Var};
 use cotangent_manifolds::{Euclidean, Module, Param, Path, Visitor, VisitorMut};
 use smallvec::SmallVec;
 
-use crate::attention::point_map::PointMap;
+use crate::attention::point_map::{PointMap, parts};
 
 pub use list::*;
 pub use mapped::Mapped;
@@ -267,13 +267,6 @@ fn normal<S: Scalar>(square: S) -> S {
 const BY_PSI: [PointMap; 5] = PointMap::ALL;
 const BY_XI: [PointMap; 5] =
     [PointMap::Xi, PointMap::Psi, PointMap::Exp, PointMap::Polar, PointMap::Weierstrass];
-
-/// Splits points of the half-space into horizontal parts `[…, n, d − 1]` and heights `[…, n]`.
-pub(super) fn parts<T: Float>(x: Var<'_, T>) -> [Var<'_, T>; 2] {
-    let shape = x.shape();
-    let last = shape.width() - 1;
-    [x.slice(-1, 0..last), x.slice(-1, last..last + 1).reshape(shape.rows())]
-}
 
 /// Makes a cone a score. Takes the cone's setting and its default, the formula and how many numbers of a
 /// row it takes, the name and the description, and the map of the paper. Then, for the cone `self`: points
