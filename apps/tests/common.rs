@@ -41,9 +41,8 @@ impl App {
         let error = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{args:?}: {error}");
         let line = error.lines().last().unwrap();
-        line.strip_prefix("error: training stopped at step ")
-            .unwrap_or_else(|| panic!("{args:?}: {error}"))
-            .to_owned()
+        let stopped = line.strip_prefix("error: training stopped at ").and_then(|line| line.split_once(' '));
+        stopped.unwrap_or_else(|| panic!("{args:?}: {error}")).1.to_owned()
     }
 
     /// Checks that an output directory that another process holds is refused with one line.

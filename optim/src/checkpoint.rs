@@ -16,7 +16,7 @@ use crate::state::State;
 
 /// Increase this when [`Content`] changes, the text of a manifold in it, or what an application of this
 /// workspace keeps as its progress. Since version 4 that of `poincare` says where the points started.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 
 #[derive(Serialize, Deserialize)]
 struct Content<P> {

@@ -53,8 +53,10 @@ pub enum AppError {
     #[error(transparent)]
     Optimiser(#[from] OptimError),
     /// Training that cannot go on.
-    #[error("training stopped at step {step}: {cause}; a lower --lr may help{kept}")]
+    #[error("training stopped at {unit} {step}: {cause}; a lower --lr may help{kept}")]
     Diverged {
+        /// What a step is called.
+        unit: &'static str,
         /// The step, from 1.
         step: u64,
         /// What happened.
@@ -67,9 +69,9 @@ pub enum AppError {
 impl From<TrainError> for AppError {
     fn from(error: TrainError) -> Self {
         match error {
-            TrainError::Diverged { step, cause, kept } => {
+            TrainError::Diverged { unit, step, cause, kept } => {
                 let kept = kept.map_or(String::new(), |kept| format!("; {kept}"));
-                AppError::Diverged { step, cause: cause.to_string(), kept }
+                AppError::Diverged { unit, step, cause: cause.to_string(), kept }
             }
             TrainError::Checkpoint(error) => error.into(),
             TrainError::File(error) => error.into(),
@@ -102,7 +104,7 @@ pub fn finite(step: u64, loss: f64) -> Result<f64> {
 impl AppError {
     /// The error for a step (counted from 1) after which training cannot go on.
     pub fn diverged(step: u64, cause: impl ToString) -> Self {
-        AppError::Diverged { step, cause: cause.to_string(), kept: String::new() }
+        AppError::Diverged { unit: "step", step, cause: cause.to_string(), kept: String::new() }
     }
     /// The error for a wrong option.
     pub fn usage(message: impl Into<String>) -> Self {

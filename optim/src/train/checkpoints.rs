@@ -122,7 +122,7 @@ impl Checkpoints {
             let _ = std::fs::remove_file(self.next_model());
         }
         let kept = Kept { path: self.directory.join(CHECKPOINT), unit: self.unit, done: self.good };
-        Err(TrainError::Diverged { step, cause, kept: Some(kept) })
+        Err(TrainError::Diverged { unit: self.unit, step, cause, kept: Some(kept) })
     }
 
     /// Takes the next checkpoint, if there is one, as good: it and its better model replace the last ones.

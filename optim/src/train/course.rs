@@ -2,13 +2,12 @@
 
 use std::time::Instant;
 
-use cotangent_engine::{Device, Float, Tape, Var, rng};
+use cotangent_engine::Float;
 use cotangent_manifolds::Module;
 use serde::Serialize;
 
 use crate::algorithm::Algorithm;
 use crate::checkpoint;
-use crate::data_parallel::DataParallel;
 use crate::error::OptimError;
 use crate::optimiser::Optimiser;
 use crate::train::batches::Batches;
@@ -22,12 +21,12 @@ pub(super) struct Task<'r, A, T: Float, N> {
     pub(super) model: &'r mut N,
     pub(super) optimiser: &'r mut Optimiser<A, T>,
     pub(super) batches: &'r dyn Batches,
-    pub(super) loss: &'r Loss<'r, T, N>,
+    pub(super) step: &'r mut Step<'r, A, T, N>,
     pub(super) evaluate: &'r mut Evaluate<'r, N>,
 }
 
-/// The mean loss of items.
-type Loss<'r, T, N> = dyn for<'t> Fn(&N, &'t Tape<T>, &[u32]) -> Var<'t, T> + Sync + 'r;
+/// Takes a step by the loss of items, and returns this loss. The number is that of the steps before.
+type Step<'r, A, T, N> = dyn FnMut(&mut N, &mut Optimiser<A, T>, &[u32], u64) -> Result<f64, OptimError> + 'r;
 
 /// The validation of a model after an epoch.
 type Evaluate<'r, N> = dyn FnMut(&N, &History) -> Result<f64, TrainError> + 'r;
@@ -40,7 +39,6 @@ pub(super) struct Course<'r, 'a, R, A, T: Float, N> {
     rate: f64,
     pub(super) state: State<R>,
     pub(super) checkpoints: Option<Checkpoints>,
-    parallel: DataParallel<T>,
     /// When it started or was resumed, the seconds before that, and the weight of the items since.
     start: Instant,
     seconds_before: f64,
@@ -52,7 +50,7 @@ where
     R: Clone + Serialize,
     A: Algorithm,
     T: Float,
-    N: Module<T> + Sync,
+    N: Module<T>,
 {
     /// Starts or goes on from a state, with this learning rate. Writes the first checkpoint, if there are to
     /// be any.
@@ -65,7 +63,7 @@ where
         let checkpoints = match &trainer.directory {
             Some(directory) => {
                 std::fs::create_dir_all(directory).map_err(TrainError::io(directory))?;
-                Some(Checkpoints::new(directory, "step", state.history.steps, |path| {
+                Some(Checkpoints::new(directory, trainer.unit, state.history.steps, |path| {
                     checkpoint::save(path, task.model, task.optimiser, &state)
                 })?)
             }
@@ -73,7 +71,6 @@ where
         };
         Ok(Course {
             rate,
-            parallel: DataParallel::new(trainer.device.clone()),
             start: Instant::now(),
             seconds_before: state.history.seconds,
             weight_done: 0.0,
@@ -127,35 +124,20 @@ where
         Ok(())
     }
 
-    /// Number of items in a part of a batch of `batch` items.
-    fn part_size(&self, batch: usize) -> usize {
-        let [largest_count, smallest_part] = self.trainer.settings.parts;
-        let is_split = self.trainer.device == Device::cpu();
-        if is_split { batch.div_ceil(largest_count).max(smallest_part) } else { batch }
-    }
-
     fn weight(&self, items: &[u32]) -> f64 {
         items.iter().map(|&item| self.task.batches.weight(item)).sum()
     }
 
-    /// Takes a step by the loss of a batch, whose parts are computed in parallel.
+    /// Takes a step by the loss of a batch.
     fn step(&mut self, items: &[u32]) -> Result<(), TrainError> {
-        let (batch_weight, step) = (self.weight(items), self.state.history.steps);
-        let parts = (0..).zip(items.chunks(self.part_size(items.len())));
-        let parts: Vec<(u64, &[u32], f64)> =
-            parts.map(|(part, items)| (part, items, self.weight(items) / batch_weight)).collect();
-        let (seed, largest_count) = (self.trainer.settings.seed, self.trainer.settings.parts[0] as u64);
-        let Task { model, optimiser, loss, .. } = &mut self.task;
-        optimiser.set_rate(self.rate * self.trainer.schedule.factor(step))?;
-        let batch_loss =
-            self.parallel.step(*model, *optimiser, &parts, |model, tape, &(part, items, share)| {
-                tape.training(rng::stream(seed, "dropout", step * largest_count + part));
-                loss(model, tape, items) * share
-            });
+        let (weight, number) = (self.weight(items), self.state.history.steps);
+        let Task { model, optimiser, step, .. } = &mut self.task;
+        optimiser.set_rate(self.rate * self.trainer.schedule.factor(number))?;
+        let loss = step(model, optimiser, items, number);
         self.state.history.steps += 1;
-        self.state.loss += self.checked("loss", batch_loss)? * batch_weight;
+        self.state.loss += self.checked("loss", loss)? * weight;
         self.state.batch += 1;
-        self.weight_done += batch_weight;
+        self.weight_done += weight;
         Ok(())
     }
 
@@ -202,7 +184,10 @@ where
         let step = self.state.history.steps;
         match &mut self.checkpoints {
             Some(checkpoints) => checkpoints.checked(step, what, value),
-            None => finite(what, value).map_err(|cause| TrainError::Diverged { step, cause, kept: None }),
+            None => {
+                let unit = self.trainer.unit;
+                finite(what, value).map_err(|cause| TrainError::Diverged { unit, step, cause, kept: None })
+            }
         }
     }
 }

@@ -11,8 +11,10 @@ use crate::error::OptimError;
 #[derive(Debug, thiserror::Error)]
 pub enum TrainError {
     /// A loss or validation that is not finite, or a step that the optimiser refused.
-    #[error("training stopped at step {step}: {cause}{}", after_semicolon(kept))]
+    #[error("training stopped at {unit} {step}: {cause}{}", after_semicolon(kept))]
     Diverged {
+        /// What a step is called: see [`Trainer::unit`](crate::train::Trainer::unit).
+        unit: &'static str,
         /// The step, from 1.
         step: u64,
         /// What happened.
@@ -80,9 +82,9 @@ pub enum Cause {
 pub struct Kept {
     /// The file.
     pub path: PathBuf,
-    /// The unit of `done`: `"step"` or `"epoch"`.
+    /// What a step is called.
     pub unit: &'static str,
-    /// The number of steps or epochs done at this checkpoint; 0 if it is from the start.
+    /// The number of steps done at this checkpoint; 0 if it is from the start.
     pub done: u64,
 }
 

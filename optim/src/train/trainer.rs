@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use cotangent_engine::files::atomic;
 use cotangent_engine::files::checkpoint::CheckpointError;
-use cotangent_engine::{Device, Float, Tape, Var};
+use cotangent_engine::{Device, Float, Tape, Var, rng};
 use cotangent_manifolds::Module;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Algorithm;
 use crate::checkpoint;
+use crate::data_parallel::DataParallel;
+use crate::error::OptimError;
 use crate::optimiser::Optimiser;
 use crate::schedule::Schedule;
 use crate::train::batches::Batches;
@@ -133,6 +135,7 @@ pub struct Trainer<'a, R = ()> {
     pub(super) schedule: Schedule,
     pub(super) settings: Settings,
     pub(super) name: Option<String>,
+    pub(super) unit: &'static str,
     pub(super) device: Device,
     pub(super) directory: Option<PathBuf>,
     resume: bool,
@@ -160,6 +163,7 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
             schedule: Schedule::Constant,
             settings: Settings { seed: 42, parts: [8, 16], best: None },
             name: None,
+            unit: "step",
             device: Device::cpu(),
             directory: None,
             resume: false,
@@ -248,6 +252,11 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
         }
     }
 
+    /// Sets what messages call a step: by default "step". With one batch an epoch it is "epoch".
+    pub fn unit(self, unit: &'static str) -> Self {
+        Trainer { unit, ..self }
+    }
+
     /// Trains a model. `loss` returns a single number: the mean loss of the given items, weighted by
     /// [`Batches::weight`]. `evaluate` is called after every epoch, with the model and the history of the
     /// earlier epochs, and returns the validation. The result does not depend on the number of threads.
@@ -266,12 +275,52 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
         optimiser: &mut Optimiser<A, T>,
         batches: &impl Batches,
         loss: impl for<'t> Fn(&N, &'t Tape<T>, &[u32]) -> Var<'t, T> + Sync,
-        mut evaluate: impl FnMut(&N, &History) -> Result<f64, TrainError>,
+        evaluate: impl FnMut(&N, &History) -> Result<f64, TrainError>,
     ) -> Result<History, TrainError>
     where
         A: Algorithm,
         T: Float,
         N: Module<T> + Sync,
+    {
+        let mut parallel = DataParallel::new(self.device.clone());
+        let Settings { seed, parts: [largest_count, smallest_part], .. } = self.settings;
+        let is_split = self.device == Device::cpu();
+        let weight = |items: &[u32]| items.iter().map(|&item| batches.weight(item)).sum::<f64>();
+        let step = |model: &mut N, optimiser: &mut Optimiser<A, T>, items: &[u32], number: u64| {
+            let count = items.len();
+            let part = if is_split { count.div_ceil(largest_count).max(smallest_part) } else { count };
+            let whole = weight(items);
+            let parts: Vec<(u64, &[u32], f64)> =
+                (0..).zip(items.chunks(part)).map(|(i, part)| (i, part, weight(part) / whole)).collect();
+            parallel.step(model, optimiser, &parts, |model, tape, &(part, items, share)| {
+                tape.training(rng::stream(seed, "dropout", number * largest_count as u64 + part));
+                loss(model, tape, items) * share
+            })
+        };
+        self.run_by(model, optimiser, batches, step, evaluate)
+    }
+
+    /// Same as [`run`](Self::run), by steps of one's own: for a model that is not trained on a tape, or not by
+    /// one loss a step. `step` takes a step for the given items, the number of steps before being its last
+    /// argument, and returns their mean loss.
+    ///
+    /// # Errors
+    /// Those of [`run`](Self::run), and any of `step`.
+    ///
+    /// # Panics
+    /// If no directory is set, and the best model is to be kept or the run is to be resumed.
+    pub fn run_by<A, T, N>(
+        &mut self,
+        model: &mut N,
+        optimiser: &mut Optimiser<A, T>,
+        batches: &impl Batches,
+        mut step: impl FnMut(&mut N, &mut Optimiser<A, T>, &[u32], u64) -> Result<f64, OptimError>,
+        mut evaluate: impl FnMut(&N, &History) -> Result<f64, TrainError>,
+    ) -> Result<History, TrainError>
+    where
+        A: Algorithm,
+        T: Float,
+        N: Module<T>,
     {
         assert!(
             self.directory.is_some() || (self.settings.best.is_none() && !self.resume),
@@ -290,7 +339,7 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
         };
         let keeps_best = self.settings.best.is_some();
         let name = self.name.clone();
-        let task = Task { model, optimiser, batches, loss: &loss, evaluate: &mut evaluate };
+        let task = Task { model, optimiser, batches, step: &mut step, evaluate: &mut evaluate };
         let mut course = Course::new(self, task, rate, state)?;
         course.run()?;
         let Course { state: State { history, .. }, checkpoints, .. } = course;

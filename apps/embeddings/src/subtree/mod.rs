@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use cotangent::manifolds::Product;
 use cotangent::optim::solvers::{Problem, Stopping, lbfgs};
+use cotangent::optim::train::{Shuffled, Trainer};
 use cotangent::prelude::*;
 use cotangent_apps_common::confusion::Confusion;
 use cotangent_apps_common::disk::{self, Classes};
@@ -198,7 +199,6 @@ pub struct Metrics {
 mod purpose {
     pub(super) const SPLIT: u64 = 24;
     pub(super) const INITIAL: u64 = 25;
-    pub(super) const ORDER: u64 = 26;
 }
 
 /// The class of each node: 1 for the root and all nodes below it, from which pairs (node, ancestor) lead to
@@ -266,84 +266,104 @@ fn loss<'t>(logits: Var<'t, f64>, classes: &[u32], weight: [f64; 2]) -> Var<'t, 
     (of_class * weights).mean() * -1.0
 }
 
-/// Fits logistic regression to the training points and tests it on the test points. Each of the two classes
-/// has a hyperplane: Ganea et al. 2018, eq. 23.
-fn fit<G>(
+/// A fit that is under way: the points and their classes, and how they are fitted.
+struct Fitting<'a, G> {
     geometry: G,
-    points: &Tensor<f64>,
-    labels: &[u32],
-    split: &Split,
-    config: &Config,
+    points: &'a Tensor<f64>,
+    labels: &'a [u32],
+    split: &'a Split,
+    config: &'a Config,
     seed: u64,
-    device: &Device,
-) -> Result<Fit>
+    device: &'a Device,
+}
+
+impl<G> Fitting<'_, G>
 where
-    G: Steps + Module<f64> + for<'t> GyrovectorSpace<'t, f64, Learned = G>,
+    G: Steps + Module<f64> + Sync + for<'t> GyrovectorSpace<'t, f64, Learned = G>,
 {
-    let dim = points.width();
-    let part = |nodes: &[u32]| {
-        let rows = nodes.iter().flat_map(|&i| points.row(i as usize)).copied().collect();
-        let classes: Vec<u32> = nodes.iter().map(|&i| labels[i as usize]).collect();
-        (Tensor::new([nodes.len(), dim], rows), classes)
-    };
-    let weight = [0, 1].map(|class| {
-        let share = split.count(labels, class)[0] as f64 / split.train.len() as f64;
-        if config.balanced { 0.5 / share } else { 1.0 }
-    });
-    let mut rng = rng::stream(seed, purpose::INITIAL, 0);
-    let mut regression = LogisticRegression::<G, f64>::new(geometry, dim, 2, &mut rng);
-    let mut steps = config.epochs;
-    match config.solver {
-        Solver::Adam => {
-            let mut adam = RiemannianAdam::new(config.lr)?;
-            steps = options::steps(config.epochs, split.train.len().div_ceil(config.batch) as u64)?;
-            let schedule = Schedule::Cosine { steps, floor: 0.0 };
-            let (mut tape, mut order, mut step) = (Tape::with_device(device.clone()), split.train.clone(), 0);
-            for epoch in 0..config.epochs {
-                order.shuffle(&mut rng::stream(seed, purpose::ORDER, epoch));
-                for nodes in order.chunks(config.batch) {
-                    adam.set_rate(config.lr * schedule.factor(step))?;
-                    tape.reset();
-                    let (x, classes) = part(nodes);
-                    let logits = regression.forward(Point::new(geometry, tape.constant(&x)));
-                    step += 1;
-                    let loss = loss(logits, &classes, weight);
-                    finite(step, loss.item())?;
-                    adam.step(&mut regression, &tape.backward(loss))
-                        .map_err(|e| AppError::diverged(step, e))?;
-                }
-            }
-        }
-        Solver::Lbfgs => {
-            let (x, classes) = part(&split.train);
-            // The unknowns are the points of both hyperplanes, then their normals: p₀ p₁ a₀ a₁.
-            let manifold = Product::new(geometry, dim, Product::new(geometry, dim, Euclidean));
-            let mut problem = Problem::on_device(device.clone(), manifold, |hyperplanes| {
-                let row = *hyperplanes.coordinates();
-                let half = |range| row.slice(0, range).reshape([2, dim]);
-                let x = row.tape().constant(&x);
-                let (p, a) = (half(0..2 * dim), half(2 * dim..4 * dim));
-                loss(GyrovectorSpace::logits(&geometry, x, p, a), &classes, weight)
-            });
-            let [p, a] = [regression.points.value().data(), regression.normals.value().data()];
-            let start = cotangent::prelude::Row::from([p, a].concat().as_slice());
-            let stopping = Stopping { iterations: config.epochs as usize, ..Stopping::default() };
-            let found = lbfgs(&mut problem, start, stopping).point;
-            regression.points.value_mut().data_mut().copy_from_slice(&found[..2 * dim]);
-            regression.normals.value_mut().data_mut().copy_from_slice(&found[2 * dim..]);
-        }
+    /// Fits logistic regression to the training points and tests it on the test points. Each of the two
+    /// classes has a hyperplane: Ganea et al. 2018, eq. 23.
+    fn fit(&self) -> Result<Fit> {
+        let mut rng = rng::stream(self.seed, purpose::INITIAL, 0);
+        let mut regression =
+            LogisticRegression::<G, f64>::new(self.geometry, self.points.width(), 2, &mut rng);
+        let steps = match self.config.solver {
+            Solver::Adam => self.by_adam(&mut regression)?,
+            Solver::Lbfgs => self.by_lbfgs(&mut regression),
+        };
+        let logits = |nodes: &[u32]| {
+            let (tape, (x, classes)) = (Tape::with_device(self.device.clone()), self.part(nodes));
+            let logits = regression.forward(Point::new(self.geometry, tape.constant(&x)));
+            (loss(logits, &classes, self.weight()).item(), logits.top_k(1).1, classes)
+        };
+        let mut confusion = Confusion::new(2);
+        let (_, found, classes) = logits(&self.split.test);
+        classes.iter().zip(found).for_each(|(&class, found)| confusion.add(class, found));
+        let loss = finite(steps, logits(&self.split.train).0)?;
+        let LogisticRegression { points, normals } = regression;
+        Ok(Fit { points: points.value().clone(), normals: normals.value().clone(), confusion, loss })
     }
-    let logits = |nodes: &[u32]| {
-        let (tape, (x, classes)) = (Tape::with_device(device.clone()), part(nodes));
-        let logits = regression.forward(Point::new(geometry, tape.constant(&x)));
-        (loss(logits, &classes, weight).item(), logits.top_k(1).1, classes)
-    };
-    let mut confusion = Confusion::new(2);
-    let (_, found, classes) = logits(&split.test);
-    classes.iter().zip(found).for_each(|(&class, found)| confusion.add(class, found));
-    let loss = finite(steps, logits(&split.train).0)?;
-    let LogisticRegression { points, normals } = regression;
-    Ok(Fit { points: points.value().clone(), normals: normals.value().clone(), confusion, loss })
+
+    /// The points of some nodes, `[nodes, dim]`, and their classes.
+    fn part(&self, nodes: &[u32]) -> (Tensor<f64>, Vec<u32>) {
+        let rows = nodes.iter().flat_map(|&i| self.points.row(i as usize)).copied().collect();
+        let classes: Vec<u32> = nodes.iter().map(|&i| self.labels[i as usize]).collect();
+        (Tensor::new([nodes.len(), self.points.width()], rows), classes)
+    }
+
+    /// The weight of each class.
+    fn weight(&self) -> [f64; 2] {
+        [0, 1].map(|class| {
+            let share = self.split.count(self.labels, class)[0] as f64 / self.split.train.len() as f64;
+            if self.config.balanced { 0.5 / share } else { 1.0 }
+        })
+    }
+
+    /// Trains on batches. Returns the number of steps.
+    fn by_adam(&self, regression: &mut LogisticRegression<G, f64>) -> Result<u64> {
+        let Fitting { geometry, split, config, .. } = self;
+        let batches = Shuffled { items: split.train.len(), batch: config.batch, seed: self.seed };
+        let steps = options::steps(config.epochs, batches.items.div_ceil(config.batch) as u64)?;
+        let weight = self.weight();
+        let history = Trainer::new(config.epochs)
+            .schedule(Schedule::Cosine { steps, floor: 0.0 })
+            .device(self.device.clone())
+            .parts(1, 1)
+            .run(
+                regression,
+                &mut RiemannianAdam::new(config.lr)?,
+                &batches,
+                |regression, tape, items| {
+                    let nodes: Vec<u32> = items.iter().map(|&item| split.train[item as usize]).collect();
+                    let (x, classes) = self.part(&nodes);
+                    loss(regression.forward(Point::new(*geometry, tape.constant(&x))), &classes, weight)
+                },
+                |_, _| Ok(0.0),
+            )?;
+        Ok(history.steps)
+    }
+
+    /// Solves for the hyperplanes of all training points. Returns the largest number of iterations.
+    fn by_lbfgs(&self, regression: &mut LogisticRegression<G, f64>) -> u64 {
+        let (geometry, dim, weight) = (self.geometry, self.points.width(), self.weight());
+        let (x, classes) = self.part(&self.split.train);
+        // The unknowns are the points of both hyperplanes, then their normals: p₀ p₁ a₀ a₁.
+        let manifold = Product::new(geometry, dim, Product::new(geometry, dim, Euclidean));
+        let mut problem = Problem::on_device(self.device.clone(), manifold, |hyperplanes| {
+            let row = *hyperplanes.coordinates();
+            let half = |range| row.slice(0, range).reshape([2, dim]);
+            let x = row.tape().constant(&x);
+            let (p, a) = (half(0..2 * dim), half(2 * dim..4 * dim));
+            loss(GyrovectorSpace::logits(&geometry, x, p, a), &classes, weight)
+        });
+        let [p, a] = [regression.points.value().data(), regression.normals.value().data()];
+        let start = cotangent::prelude::Row::from([p, a].concat().as_slice());
+        let stopping = Stopping { iterations: self.config.epochs as usize, ..Stopping::default() };
+        let found = lbfgs(&mut problem, start, stopping).point;
+        regression.points.value_mut().data_mut().copy_from_slice(&found[..2 * dim]);
+        regression.normals.value_mut().data_mut().copy_from_slice(&found[2 * dim..]);
+        self.config.epochs
+    }
 }
 
 impl Fit {
@@ -411,10 +431,15 @@ pub fn separate(
         .par_iter()
         .map(|&(_, labels, classifier, seed)| {
             let split = Split::new(labels, seed);
+            let split = &split;
             match classifier {
-                Classifier::Hyperbolic => fit(ball, &points, labels, &split, config, seed, device),
-                Classifier::Euclidean => fit(Euclidean, &points, labels, &split, config, seed, device),
-                Classifier::Log0 => fit(Euclidean, &logarithms, labels, &split, config, seed, device),
+                Classifier::Hyperbolic => {
+                    Fitting { geometry: ball, points: &points, labels, split, config, seed, device }.fit()
+                }
+                Classifier::Euclidean | Classifier::Log0 => {
+                    let points = if classifier == Classifier::Log0 { &logarithms } else { &points };
+                    Fitting { geometry: Euclidean, points, labels, split, config, seed, device }.fit()
+                }
             }
         })
         .collect::<Result<_>>()?;

@@ -1,17 +1,17 @@
 //! Training of Poincaré embeddings: Nickel & Kiela 2017 (the ball), 2018 (the hyperboloid).
 
-use std::path::Path;
-use std::time::{Duration, Instant};
+use std::cell::Cell;
+use std::path::PathBuf;
+use std::time::Instant;
 
-use cotangent::optim::checkpoint;
-use cotangent::optim::train::{CHECKPOINT, Checkpoints};
+use cotangent::optim::train::{self, History, TrainError};
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::geometry::Geometry;
 use cotangent_apps_common::options;
 use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::progress::{Figure, Progress};
-use cotangent_apps_common::training::TrainingConfig;
+use cotangent_apps_common::training;
 use cotangent_apps_common::{metrics, output};
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +26,7 @@ use crate::graph::{Graph, Neighbours};
 use crate::train::config::Config;
 use crate::train::parameters::Parameters;
 use crate::train::points::Shared;
-use crate::train::trainer::Trainer;
+use crate::train::trainer::{self, Epochs};
 
 /// How a run behaves. None of this changes the embedding, except the device: another one may round
 /// differently, and change the last digits of the result.
@@ -105,26 +105,8 @@ impl Metrics {
     }
 }
 
-/// The content of a checkpoint besides the points. Random streams follow from the seed and the epoch.
-#[derive(Serialize, Deserialize)]
-struct State {
-    config: Config,
-    graph: u32,
-    epochs_done: u64,
-    loss: Vec<f64>,
-    seconds: f64,
-    course: Vec<Evaluation>,
-}
-
-impl State {
-    /// Adds the scores after the epochs that are done.
-    fn record(&mut self, score: &Score, validation: Option<Score>) {
-        self.course.push(Evaluation::new(self.epochs_done, self.seconds, score, validation));
-    }
-}
-
 /// Trains an embedding of a graph and writes `embedding.tsv`, `embedding.safetensors`, `metrics.json`,
-/// `disk.svg`, `view.html`, the checkpoint, `course.svg` if the quality is evaluated in between, and the
+/// `disk.svg`, `view.html`, the checkpoint, `course.svg` and `course.json` if the quality is evaluated in between, and the
 /// pairs that are held out: see [`Split::write`]. It uses the current thread pool; the result does not depend
 /// on the pool's size.
 ///
@@ -143,8 +125,12 @@ pub fn train(graph: &Graph, config: &Config, options: &RunOptions) -> Result<Met
     }
 }
 
+/// The evaluations in the course of the training, for a run that resumes.
+const COURSE: &str = "course.json";
+
 /// What a training writes beside what every training does.
-const WRITTEN: [&str; 7] = [
+const WRITTEN: [&str; 8] = [
+    COURSE,
     "embedding.tsv",
     "embedding.safetensors",
     "validation.tsv",
@@ -159,85 +145,96 @@ fn run<T: Shared>(split: &Split<'_>, config: &Config, options: &RunOptions) -> R
     config.check_memory::<T>(graph.names.len(), graph.pairs.len())?;
     options.run.device.computes::<T>()?;
     let _held = output::hold(&options.run.out)?;
-    let path = options.run.out.join(CHECKPOINT);
     let points = config.start.points(graph, config.geometry, config.dim, config.seed);
     let mut parameters: Parameters<T> = Parameters::new(points, config);
-    let mut state = State {
-        config: config.clone(),
-        graph: graph.fingerprint(),
-        epochs_done: 0,
-        loss: Vec::new(),
-        seconds: 0.0,
-        course: Vec::new(),
-    };
     let mut sgd = RiemannianSgd::new(config.lr)?;
-    if options.run.resume {
-        state = load(&path, &state, &mut parameters, &mut sgd)?;
-    }
-
-    let schedule = config.schedule();
-    let sample = Sample { nodes: options.evaluate_nodes, seed: config.seed };
-    let evaluator = Evaluator::new(split, sample);
-    let mut trainer = Trainer::new(graph, config, parameters, sgd, &options.run.device)?;
+    let sampler = trainer::sampler(graph, config)?;
+    let mut epochs = Epochs::new(config, &sampler, &options.run.device)?;
+    let evaluator = Evaluator::new(split, Sample { nodes: options.evaluate_nodes, seed: config.seed });
+    let mut course = Course::new(&options.run)?;
+    let mut progress = Progress::new("epoch", 0, config.epochs);
+    let mut trainer = training::trainer(config, graph.fingerprint(), &options.run)
+        .unit("epoch")
+        .schedule(config.schedule())
+        .display(|now| progress.update(now.history.steps, || figures(&now, graph.pairs.len())));
+    trainer.check()?;
     if !options.run.resume {
         output::set_aside(&options.run.out, |name| WRITTEN.contains(&name))?;
     }
-    let mut checkpoints = Checkpoints::new(&options.run.out, "epoch", state.epochs_done, |path| {
-        checkpoint::save(path, trainer.parameters(), trainer.sgd(), &state)
-    })?;
-    let mut progress = Progress::new("epoch", state.epochs_done, config.epochs);
-    let (mut trained, mut since_start) = (0_usize, 0.0);
-    while state.epochs_done < config.epochs {
-        // Here and not after the epoch: so a run that is resumed with more epochs evaluates what was its end.
-        let evaluated = state.course.last().is_some_and(|last| last.epoch == state.epochs_done);
-        let due = options.evaluate_every.is_some_and(|every| state.epochs_done.is_multiple_of(every));
-        if due && !evaluated && state.epochs_done > 0 {
-            evaluate(&evaluator, config, &trainer, &mut state);
-        }
+    let last_pass = Cell::new(0.0);
+    let step = |parameters: &mut Parameters<T>, sgd: &mut RiemannianSgd<T>, order: &[u32], epoch| {
         let start = Instant::now();
-        let epoch = state.epochs_done;
-        trainer.set_rate(config.lr * schedule.factor(epoch))?;
-        let loss = trainer.epoch(epoch, &mut checkpoints)?;
-        let seconds = start.elapsed().as_secs_f64();
-        state.epochs_done += 1;
-        state.loss.push(loss);
-        state.seconds += seconds;
-        trained += graph.pairs.len();
-        since_start += seconds;
-        let due = checkpoints.due(Duration::from_secs(options.run.checkpoint_every));
-        let last = state.epochs_done == config.epochs;
-        if due || last {
-            checkpoints.write(state.epochs_done, |path| {
-                checkpoint::save(path, trainer.parameters(), trainer.sgd(), &state)
-            })?;
+        let loss = epochs.pass(parameters, sgd, order, epoch);
+        last_pass.set(start.elapsed().as_secs_f64());
+        loss
+    };
+    let history = trainer.run_by(&mut parameters, &mut sgd, &sampler, step, |parameters, history| {
+        let done = history.epochs.len() as u64 + 1;
+        if options.evaluate_every.is_some_and(|every| done.is_multiple_of(every)) {
+            let (points, geometry) = parameters.learned_points(config);
+            let scores = || evaluator.scores(&points.cast(), geometry, &sampler.neighbours);
+            course
+                .evaluate(done, history.seconds + last_pass.get(), scores)
+                .map_err(|error| TrainError::Other(Box::new(error)))?;
         }
-        progress.update(state.epochs_done, || {
-            let rate = trained as f64 / since_start;
-            let left = (config.epochs - state.epochs_done) as f64 * since_start * graph.pairs.len() as f64
-                / trained as f64;
-            vec![
-                Figure::new("loss", loss, 4),
-                Figure::new("pairs_per_second", rate, 0),
-                Figure::new("seconds_left", left, 0),
-            ]
-        });
-    }
+        Ok(0.0)
+    })?;
+    drop(trainer);
     progress.finish();
-    checkpoints.keep()?;
-    let (points, geometry) = trainer.parameters().learned_points(config);
-    finish(&evaluator, config, options, state, &points, geometry, trainer.neighbours())
+    let (points, geometry) = parameters.learned_points(config);
+    finish(&evaluator, config, options, &history, course, (&points, geometry), &sampler.neighbours)
 }
 
-/// Evaluates the points in the course of the training.
-fn evaluate<T: Shared>(
-    evaluator: &Evaluator<'_>,
-    config: &Config,
-    trainer: &Trainer<'_, T>,
-    state: &mut State,
-) {
-    let (points, geometry) = trainer.parameters().learned_points(config);
-    let (score, [validation, _]) = evaluator.scores(&points.cast(), geometry, trainer.neighbours());
-    state.record(&score, validation);
+/// What is shown of a training on so many pairs.
+fn figures(now: &train::Progress<'_>, pairs: usize) -> Vec<Figure> {
+    let left = (now.epochs - now.history.steps) as f64 * pairs as f64 / now.rate;
+    vec![
+        Figure::new("loss", now.history.epochs.last().map_or(f64::NAN, |epoch| epoch.loss), 4),
+        Figure::new("pairs_per_second", now.rate, 0),
+        Figure::new("seconds_left", left, 0),
+    ]
+}
+
+/// The evaluations in the course of a training. They stand in a file of their own, [`COURSE`], from which a
+/// run that resumes goes on.
+struct Course {
+    file: PathBuf,
+    /// Each with the seconds that it took.
+    evaluations: Vec<(Evaluation, f64)>,
+}
+
+impl Course {
+    /// # Errors
+    /// If the file of a run that resumes cannot be read.
+    fn new(run: &options::RunOptions) -> Result<Self> {
+        let file = run.out.join(COURSE);
+        let evaluations = if run.resume && file.exists() { metrics::read_json(&file)? } else { Vec::new() };
+        Ok(Course { file, evaluations })
+    }
+
+    /// Seconds of training, of the seconds of training and evaluations.
+    fn training(&self, seconds: f64) -> f64 {
+        seconds - self.evaluations.iter().map(|(_, seconds)| seconds).sum::<f64>()
+    }
+
+    /// Adds the scores after `done` epochs, in place of those of a run that was interrupted. `seconds` are
+    /// those of training and evaluations up to now.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    fn evaluate(
+        &mut self,
+        done: u64,
+        seconds: f64,
+        scores: impl FnOnce() -> (Score, [Option<Score>; 2]),
+    ) -> Result<()> {
+        let start = Instant::now();
+        let (score, [validation, _]) = scores();
+        self.evaluations.retain(|(before, _)| before.epoch < done);
+        let evaluation = Evaluation::new(done, self.training(seconds), &score, validation);
+        self.evaluations.push((evaluation, start.elapsed().as_secs_f64()));
+        metrics::write_json(&self.file, &self.evaluations)
+    }
 }
 
 /// Evaluates the points and writes all results.
@@ -245,9 +242,9 @@ fn finish<T: Float>(
     evaluator: &Evaluator<'_>,
     config: &Config,
     options: &RunOptions,
-    mut state: State,
-    points: &Tensor<T>,
-    geometry: Geometry,
+    history: &History,
+    course: Course,
+    (points, geometry): (&Tensor<T>, Geometry),
     neighbours: &Neighbours,
 ) -> Result<Metrics> {
     let (out, graph) = (&options.run.out, &*evaluator.split.training);
@@ -257,9 +254,14 @@ fn finish<T: Float>(
     let start = Instant::now();
     let points = points.cast::<f64>();
     let (score, [validation, test]) = evaluator.scores(&points, geometry, neighbours);
-    if options.evaluate_every.is_some() || !state.course.is_empty() {
-        state.record(&score, validation);
-        evaluation::plot(&out.join("course.svg"), &state.course)?;
+    let evaluation_seconds = start.elapsed().as_secs_f64();
+    let train_seconds = course.training(history.seconds);
+    let mut course: Vec<Evaluation> = course.evaluations.into_iter().map(|(found, _)| found).collect();
+    if options.evaluate_every.is_some() || !course.is_empty() {
+        if course.last().is_none_or(|last| last.epoch < config.epochs) {
+            course.push(Evaluation::new(config.epochs, train_seconds, &score, validation));
+        }
+        evaluation::plot(&out.join("course.svg"), &course)?;
     }
     let metrics = Metrics {
         config: config.clone(),
@@ -272,17 +274,17 @@ fn finish<T: Float>(
         duplicates: graph.duplicates,
         threads: rayon::current_num_threads(),
         device: options.run.device.to_string(),
-        loss: state.loss,
-        course: state.course,
-        train_seconds: state.seconds,
-        pairs_per_second: (graph.pairs.len() as u64 * state.epochs_done) as f64 / state.seconds,
+        loss: history.epochs.iter().map(|epoch| epoch.loss).collect(),
+        course,
+        train_seconds,
+        pairs_per_second: (graph.pairs.len() as u64 * config.epochs) as f64 / train_seconds,
         mean_rank: score.mean_rank,
         map: score.map,
         evaluated_nodes: score.nodes,
         nodes_with_neighbours: score.all_nodes,
         validation,
         test,
-        evaluation_seconds: start.elapsed().as_secs_f64(),
+        evaluation_seconds,
     };
     metrics::write(out, &metrics)?;
     let known = evaluator.known(neighbours);
@@ -295,24 +297,6 @@ fn finish<T: Float>(
         view::write(&out.join("view.html"), &embeddings, &known.reduction(), &title)?;
     }
     Ok(metrics)
-}
-
-/// Reads a checkpoint of the run `fresh`, which may have more epochs now.
-fn load<T: Float>(
-    path: &Path,
-    fresh: &State,
-    parameters: &mut Parameters<T>,
-    sgd: &mut RiemannianSgd<T>,
-) -> Result<State> {
-    let state: State = checkpoint::progress(path)?;
-    options::same_run(state.config.difference(&fresh.config).as_deref(), [state.graph, fresh.graph], "edges")
-        .map_err(|found| AppError::content(path, format!("checkpoint of {found}")))?;
-    if state.epochs_done > fresh.config.epochs {
-        let message =
-            format!("checkpoint after epoch {}, beyond --epochs {}", state.epochs_done, fresh.config.epochs);
-        return Err(AppError::content(path, message));
-    }
-    Ok(State { config: fresh.config.clone(), ..checkpoint::load(path, parameters, sgd)? })
 }
 
 /// A published result, to be shown beside a run's own.

@@ -1,11 +1,11 @@
 //! Passes over the pairs of a graph: on a tape, or without one where the loss allows it.
 
 use cotangent::optim::OptimError;
-use cotangent::optim::train::Checkpoints;
+use cotangent::optim::train::Batches;
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
 
-use crate::graph::{Graph, Neighbours};
+use crate::graph::Graph;
 use crate::train::all_pairs::AllPairs;
 use crate::train::config::Config;
 use crate::train::lock_free;
@@ -74,88 +74,88 @@ impl StepFormulas {
     }
 }
 
-/// Trains an embedding, epoch by epoch.
-pub(crate) struct Trainer<'a, T: Float> {
+/// Makes passes over the pairs of a graph.
+pub(crate) struct Epochs<'a> {
     form: Form,
     config: &'a Config,
-    sampler: Sampler<'a>,
-    parameters: Parameters<T>,
-    sgd: RiemannianSgd<T>,
-    tape: Tape<T>,
+    sampler: &'a Sampler<'a>,
+    device: Device,
 }
 
-impl<'a, T: Shared> Trainer<'a, T> {
-    pub(crate) fn new(
-        graph: &'a Graph,
-        config: &'a Config,
-        parameters: Parameters<T>,
-        sgd: RiemannianSgd<T>,
-        device: &Device,
-    ) -> Result<Self> {
-        let negatives = match config.shared_negatives {
-            0 => Negatives::Own(config.negatives),
-            count => Negatives::Shared(count),
-        };
-        let mut sampler = Sampler::new(graph, config.seed, negatives, config.negative_power);
-        if config.sample_by_weight {
-            sampler = sampler.by_weight()?;
-        }
-        if config.objective.loss != Loss::Ranking {
-            sampler = sampler.for_both_ends();
-        }
-        let tape = Tape::with_device(device.clone());
-        Ok(Trainer { form: Form::new(config, device)?, config, sampler, parameters, sgd, tape })
+/// The loss of a pass or a step, summed over the pairs.
+type Outcome = std::result::Result<f64, OptimError>;
+
+/// All pairs of an epoch are one batch of the training loop: what a step is, depends on the form.
+impl Batches for Sampler<'_> {
+    fn of_epoch(&self, epoch: u64) -> Vec<Vec<u32>> {
+        vec![self.order(epoch)]
+    }
+}
+
+/// The pairs of a graph and their negative samples, as the configuration says.
+///
+/// # Errors
+/// If the sum of the weights is too large.
+pub(crate) fn sampler<'a>(graph: &'a Graph, config: &Config) -> Result<Sampler<'a>> {
+    let negatives = match config.shared_negatives {
+        0 => Negatives::Own(config.negatives),
+        count => Negatives::Shared(count),
+    };
+    let mut sampler = Sampler::new(graph, config.seed, negatives, config.negative_power);
+    if config.sample_by_weight {
+        sampler = sampler.by_weight()?;
+    }
+    if config.objective.loss != Loss::Ranking {
+        sampler = sampler.for_both_ends();
+    }
+    Ok(sampler)
+}
+
+impl<'a> Epochs<'a> {
+    /// # Errors
+    /// If the options do not go together.
+    pub(crate) fn new(config: &'a Config, sampler: &'a Sampler<'a>, device: &Device) -> Result<Self> {
+        Ok(Epochs { form: Form::new(config, device)?, config, sampler, device: device.clone() })
     }
 
-    pub(crate) fn parameters(&self) -> &Parameters<T> {
-        &self.parameters
-    }
-
-    pub(crate) fn sgd(&self) -> &RiemannianSgd<T> {
-        &self.sgd
-    }
-
-    pub(crate) fn neighbours(&self) -> &Neighbours {
-        &self.sampler.neighbours
-    }
-
-    pub(crate) fn set_rate(&mut self, rate: f64) -> std::result::Result<(), OptimError> {
-        self.sgd.set_rate(rate)
-    }
-
-    /// Makes one pass over the pairs. Returns the mean loss per pair.
-    pub(crate) fn epoch(&mut self, epoch: u64, checkpoints: &mut Checkpoints) -> Result<f64> {
-        let order = self.sampler.order(epoch);
-        let formulas = StepFormulas::new(self.config, self.sgd.rate());
+    /// Makes one pass over the pairs in this order, at the rate of `sgd`. Returns the mean loss per pair, or
+    /// the first loss that is not finite.
+    ///
+    /// # Errors
+    /// If a point would not be finite.
+    pub(crate) fn pass<T: Shared>(
+        &mut self,
+        parameters: &mut Parameters<T>,
+        sgd: &mut RiemannianSgd<T>,
+        order: &[u32],
+        epoch: u64,
+    ) -> Outcome {
+        let formulas = StepFormulas::new(self.config, sgd.rate());
         let total = match (self.form, formulas) {
-            (Form::LockFree, Some(formulas)) => {
-                let loss = self.lock_free(epoch, &order, &formulas);
-                let loss = loss.map_err(|node| self.diverged(node));
-                checkpoints.checked(epoch + 1, "loss", loss)?
-            }
+            (Form::LockFree, Some(formulas)) => self.lock_free(parameters, epoch, order, &formulas)?,
             (Form::Table, Some(formulas)) => match &formulas.all_pairs {
-                None => self.on_table(epoch, &order, checkpoints, formulas.own(Threads::Pool))?,
+                None => self.on_table(parameters, epoch, order, formulas.own(Threads::Pool))?,
                 Some(all_pairs) => {
-                    let step = formulas.shared(all_pairs, Threads::Pool);
-                    self.on_table(epoch, &order, checkpoints, step)?
+                    self.on_table(parameters, epoch, order, formulas.shared(all_pairs, Threads::Pool))?
                 }
             },
-            _ => self.batches(epoch, &order, checkpoints, Trainer::step_on_tape)?,
+            _ => self.on_tape(parameters, sgd, epoch, order)?,
         };
         Ok(total / order.len() as f64)
     }
 
     /// One pass without waiting for other threads.
-    fn lock_free(
-        &mut self,
+    fn lock_free<T: Shared>(
+        &self,
+        parameters: &mut Parameters<T>,
         epoch: u64,
         order: &[u32],
         formulas: &StepFormulas,
-    ) -> std::result::Result<f64, u32> {
-        let manifold = *self.parameters.points.manifold();
-        let (table, sampler) = (self.parameters.points.points_mut().data_mut(), &self.sampler);
-        let batch = self.config.batch_of(order.len());
-        match &formulas.all_pairs {
+    ) -> Outcome {
+        let manifold = *parameters.points.manifold();
+        let (sampler, batch) = (self.sampler, self.config.batch_of(order.len()));
+        let table = parameters.points.points_mut().data_mut();
+        let loss = match &formulas.all_pairs {
             None => {
                 let step = || formulas.own(Threads::One);
                 lock_free::epoch(&manifold, step, sampler, epoch, order, batch, table)
@@ -164,66 +164,71 @@ impl<'a, T: Shared> Trainer<'a, T> {
                 let step = || formulas.shared(all_pairs, Threads::One);
                 lock_free::epoch(&manifold, step, sampler, epoch, order, batch, table)
             }
-        }
+        };
+        loss.map_err(|node| diverged(parameters, node))
     }
 
     /// One pass by such steps on the table of points.
-    fn on_table<L: BatchLoss<T>>(
-        &mut self,
+    fn on_table<T: Shared, L: BatchLoss<T>>(
+        &self,
+        parameters: &mut Parameters<T>,
         epoch: u64,
         order: &[u32],
-        checkpoints: &mut Checkpoints,
         mut step: Step<T, L>,
-    ) -> Result<f64> {
-        let width = self.parameters.points.value().width();
-        self.batches(epoch, order, checkpoints, |trainer, pairs, drawn| {
-            let rows = trainer.parameters.points.points_mut().data_mut();
-            let loss = step.step(&trainer.sampler, pairs, drawn, &mut Table { rows, width });
-            loss.map_err(|node| trainer.diverged(node))
+    ) -> Outcome {
+        let width = parameters.points.value().width();
+        self.batches(epoch, order, |pairs, drawn| {
+            let rows = parameters.points.points_mut().data_mut();
+            let loss = step.step(self.sampler, pairs, drawn, &mut Table { rows, width });
+            loss.map_err(|node| diverged(parameters, node))
+        })
+    }
+
+    /// One pass on the tape.
+    fn on_tape<T: Shared>(
+        &self,
+        parameters: &mut Parameters<T>,
+        sgd: &mut RiemannianSgd<T>,
+        epoch: u64,
+        order: &[u32],
+    ) -> Outcome {
+        let mut tape = Tape::with_device(self.device.clone());
+        self.batches(epoch, order, |pairs, drawn| {
+            tape.reset();
+            let losses = Losses { config: self.config, sampler: self.sampler, parameters, tape: &tape };
+            let batch_loss = losses.losses(pairs, drawn).sum();
+            let loss = batch_loss.item();
+            let gradients = tape.backward(batch_loss);
+            let stepped = sgd.step(parameters, &gradients);
+            // If the loss is not finite, that is why the step was refused, so the loss is reported.
+            if loss.is_finite() { stepped.map(|_| loss) } else { Ok(loss) }
         })
     }
 
     /// Takes a `step` for each batch of pairs with what was drawn for it. Returns the loss, summed over the
-    /// pairs.
-    fn batches(
-        &mut self,
-        epoch: u64,
-        order: &[u32],
-        checkpoints: &mut Checkpoints,
-        mut step: impl FnMut(&mut Self, &[u32], &[u32]) -> std::result::Result<f64, OptimError>,
-    ) -> Result<f64> {
+    /// pairs, or the first one that is not finite.
+    fn batches(&self, epoch: u64, order: &[u32], mut step: impl FnMut(&[u32], &[u32]) -> Outcome) -> Outcome {
         let batch = self.config.batch_of(order.len());
         let (mut drawn, mut total) = (Vec::new(), 0.0);
-        let mut steps = epoch * order.len().div_ceil(batch) as u64;
         let together = Config::drawn_together(batch);
         for (block, pairs) in order.chunks(together).enumerate() {
             self.sampler.draw_batches(epoch, batch, block * (together / batch), pairs, &mut drawn);
             let drawn = drawn.chunks(self.sampler.drawn(batch));
             for (pairs, drawn) in pairs.chunks(batch).zip(drawn) {
-                steps += 1;
-                total += checkpoints.checked(steps, "loss", step(self, pairs, drawn))?;
+                let loss = step(pairs, drawn)?;
+                if !loss.is_finite() {
+                    return Ok(loss);
+                }
+                total += loss;
             }
         }
         Ok(total)
     }
+}
 
-    /// A step on the tape. Returns the loss, summed over the pairs.
-    fn step_on_tape(&mut self, pairs: &[u32], drawn: &[u32]) -> std::result::Result<f64, OptimError> {
-        let Trainer { config, sampler, parameters, sgd, tape, .. } = self;
-        tape.reset();
-        let losses = Losses { config, sampler, parameters, tape }.losses(pairs, drawn);
-        let batch_loss = losses.sum();
-        let loss = batch_loss.item();
-        let gradients = tape.backward(batch_loss);
-        let stepped = sgd.step(parameters, &gradients);
-        // If the loss is not finite, that is why the step was refused, so the loss is reported.
-        if loss.is_finite() { stepped.map(|_| loss) } else { Ok(loss) }
-    }
-
-    /// The step of this node was not finite.
-    fn diverged(&self, node: u32) -> OptimError {
-        OptimError::NotFinite { param: self.parameters.points.name().to_owned(), row: node as usize }
-    }
+/// The step of this node was not finite.
+fn diverged<T: Float>(parameters: &Parameters<T>, node: u32) -> OptimError {
+    OptimError::NotFinite { param: parameters.points.name().to_owned(), row: node as usize }
 }
 
 #[cfg(test)]
@@ -259,17 +264,28 @@ mod tests {
         }
     }
 
+    /// The losses of some epochs.
+    fn passes(
+        config: &Config,
+        graph: &Graph,
+        form: Option<Form>,
+        parameters: &mut Parameters<f64>,
+        epochs: u64,
+    ) -> Vec<f64> {
+        let sampler = sampler(graph, config).unwrap();
+        let mut passes = Epochs::new(config, &sampler, &Device::default()).unwrap();
+        passes.form = form.unwrap_or(passes.form);
+        let mut sgd = RiemannianSgd::new(config.lr).unwrap();
+        (0..epochs).map(|e| passes.pass(parameters, &mut sgd, &sampler.order(e), e).unwrap()).collect()
+    }
+
     /// Points and losses after some epochs, from points near the origin.
     fn trained(config: &Config, graph: &Graph, form: Form, epochs: u64) -> (Tensor<f64>, Vec<f64>) {
-        let directory = tempfile::tempdir().unwrap();
         let (m, nodes) = (config.geometry.manifold(), graph.names.len());
         let points = Embedding::uniform("points", m, nodes, 3, 0.3, &mut rng::stream(3, 1, 0)).points;
-        let (parameters, sgd) = (Parameters::new(points, config), RiemannianSgd::new(config.lr).unwrap());
-        let mut trainer = Trainer::new(graph, config, parameters, sgd, &Device::default()).unwrap();
-        trainer.form = form;
-        let mut checkpoints = Checkpoints::new(directory.path(), "epoch", 0, |_| Ok(())).unwrap();
-        let losses = (0..epochs).map(|epoch| trainer.epoch(epoch, &mut checkpoints).unwrap()).collect();
-        (trainer.parameters.learned_points(config).0, losses)
+        let mut parameters = Parameters::new(points, config);
+        let losses = passes(config, graph, Some(form), &mut parameters, epochs);
+        (parameters.learned_points(config).0, losses)
     }
 
     /// The largest difference of coordinates.
@@ -327,24 +343,20 @@ mod tests {
         for models in [Model::Poincare.into(), Model::HalfSpace.into(), product] {
             let geometry = Geometry::new(models, None).unwrap();
             let learned = Config { geometry, learn_kappa: true, ..config(Model::Poincare) };
-            let directory = tempfile::tempdir().unwrap();
             let m = geometry.manifold();
             let points =
                 Embedding::uniform("points", m, graph.names.len(), 3, 0.3, &mut rng::stream(3, 1, 0));
-            let parameters = Parameters::<f64>::new(points.points, &learned);
-            let sgd = RiemannianSgd::new(0.2).unwrap();
-            let mut trainer = Trainer::new(&graph, &learned, parameters, sgd, &Device::default()).unwrap();
-            let mut checkpoints = Checkpoints::new(directory.path(), "epoch", 0, |_| Ok(())).unwrap();
-            (0..30).for_each(|epoch| _ = trainer.epoch(epoch, &mut checkpoints).unwrap());
-            let (points, found) = trainer.parameters.learned_points(&learned);
+            let mut parameters = Parameters::<f64>::new(points.points, &learned);
+            passes(&learned, &graph, None, &mut parameters, 30);
+            let (points, found) = parameters.learned_points(&learned);
             for (factor, before) in found.factors().iter().zip(geometry.factors()) {
                 assert!((factor.kappa / before.kappa - 1.0).abs() > 0.01, "{factor:?}");
             }
             // The distances in the space of the learned curvature are those that were trained.
             let row = |i: usize| Row::from(points.row(i));
             let tape = Tape::new();
-            let [x, y] = [0, 7].map(|i| *trainer.parameters.points.on(&tape).rows(&[i]).coordinates());
-            let trained = trainer.parameters.distances(&tape, [x, y], learned.batch).item();
+            let [x, y] = [0, 7].map(|i| *parameters.points.on(&tape).rows(&[i]).coordinates());
+            let trained = parameters.distances(&tape, [x, y], learned.batch).item();
             let distance = found.manifold().dist(&row(0), &row(7));
             assert!((distance / trained - 1.0).abs() < 1e-12, "{found}: {distance} {trained}");
         }

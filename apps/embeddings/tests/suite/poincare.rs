@@ -50,12 +50,12 @@ const DRAWN: [&str; 2] = ["63 nodes at their distances", "in a sector of its own
 
 const TRAINING: Training = Training {
     arguments,
-    long: &[],
+    long: &[["--epochs", "100"]],
     same: &["embedding.tsv", "embedding.safetensors", "disk.svg", "view.html"],
     pictures: &[("disk.svg", &DRAWN, &[DRAWN[0], DRAWN[1], "a name that is"])],
 };
 
-scenarios!("poincare", APP, TRAINING);
+scenarios!("poincare", APP, TRAINING, resumes);
 
 /// If the reader closes the outputs of another command.
 #[test]
@@ -247,19 +247,6 @@ fn a_device_trains_to_the_same_metrics() {
 }
 
 #[test]
-fn killed_at_any_moment_it_resumes() {
-    let d = Dir::new();
-    let tree = d.tree();
-    let (whole, killed) = (d.path("whole"), d.path("killed"));
-    // Long enough that the kill comes in the middle. A checkpoint at every epoch.
-    let args = ["train", "--edges", &tree, "--epochs", "100", "--negatives", "10", "--seed", "3"];
-    let args = [&args[..], &["--checkpoint-every", "0"]].concat();
-    POINCARE.survives_kills(&args, &killed);
-    succeeds(&[&args[..], &["--out", &whole]].concat());
-    assert!(bytes(&whole, "embedding.tsv") == bytes(&killed, "embedding.tsv"));
-}
-
-#[test]
 fn evaluation_and_plot_of_both_formats_agree_with_training() {
     let d = Dir::new();
     let tree = d.tree();
@@ -361,13 +348,13 @@ fn bad_checkpoints_are_refused_and_nothing_is_lost() {
     let path = Path::new(&out).join("checkpoint.bin");
     let whole = std::fs::read(&path).unwrap();
 
-    assert!(resume(&["--dim", "3"]).ends_with("checkpoint of a run with another --dim"));
-    assert!(resume(&["--seed", "1"]).ends_with("checkpoint of a run with another --seed"));
+    assert!(resume(&["--dim", "3"]).ends_with("does not fit: a run with another --dim"));
+    assert!(resume(&["--seed", "1"]).ends_with("does not fit: a run with another --seed"));
     let lower = [&train[..], &["--epochs", "3"], &SHORT[2..], &["--resume"]].concat();
-    assert!(fails(&lower).contains("checkpoint after epoch 12, beyond --epochs 3"));
+    assert!(fails(&lower).contains("12 epochs are done, and this run has only 3"));
     let other = d.write("other.tsv", "a\tb\nb\tc\n");
     let elsewhere = [&["train", "--edges", &other, "--out", &out][..], &SHORT[..], &["--resume"]].concat();
-    assert!(fails(&elsewhere).ends_with("checkpoint of a run on other edges"));
+    assert!(fails(&elsewhere).ends_with("does not fit: a run on other edges"));
     assert_eq!(std::fs::read(&path).unwrap(), whole);
 
     std::fs::write(&path, &whole[..whole.len() / 2]).unwrap();
