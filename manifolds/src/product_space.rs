@@ -54,8 +54,16 @@ impl ProductSpace {
     /// If a dimension is 0, or if there are more than [`MOST_FACTORS`](Self::MOST_FACTORS) factors.
     #[track_caller]
     pub fn new(first: &[(SpaceForm, usize)], last: SpaceForm) -> Self {
-        assert!(first.len() < Self::MOST_FACTORS, "product space: {} factors", first.len() + 1);
-        assert!(first.iter().all(|factor| factor.1 > 0), "product space: a factor of dimension 0");
+        let count = first.len() + 1;
+        assert!(
+            count <= Self::MOST_FACTORS,
+            "product space: {count} factors; at most {} are possible",
+            Self::MOST_FACTORS
+        );
+        assert!(
+            first.iter().all(|factor| factor.1 > 0),
+            "product space: each factor but the last needs a dimension of 1 or more"
+        );
         let mut space = ProductSpace { first: [(last, 0); Self::MOST_FACTORS - 1], count: first.len(), last };
         space.first[..first.len()].copy_from_slice(first);
         space

@@ -115,7 +115,8 @@ fn work<T>(a: Matrix<'_, T>, b: Matrix<'_, T>) -> usize {
 /// Checks that the factors fit each other and the product `c`.
 fn assert_fit<T>(a: Matrix<'_, T>, b: Matrix<'_, T>, c: &[T]) {
     let fit = a.columns == b.rows && product(&[a.rows, b.columns]) == Some(c.len());
-    assert!(fit, "a product of matrices that fit");
+    let [m, k, l, n] = [a.rows, a.columns, b.rows, b.columns];
+    assert!(fit, "a product of matrices [{m}, {k}] and [{l}, {n}] into {} numbers", c.len());
 }
 
 /// `c = a b`, or `c += a b`; c is row-major. The bits do not depend on how the rows are split: the same

@@ -462,7 +462,7 @@ fn heads_are_attentions() {
 }
 
 #[test]
-#[should_panic(expected = "attention: UmbralCone { radius: 0.1 } of 1 dimensions")]
+#[should_panic(expected = "attention: UmbralCone { radius: 0.1 } needs 2 dimensions or more; queries have 1")]
 fn cones_have_heights() {
     let _ = Attention::<f64>::new(&UmbralCone { radius: 0.1 }, 1);
 }
@@ -494,7 +494,7 @@ fn a_score_without_a_setting_cannot_be_changed() {
 }
 
 #[test]
-#[should_panic(expected = "attention: a light of 0")]
+#[should_panic(expected = "attention: the light of PenumbralCone { light: 0.0 } is 0; a positive number")]
 fn lights_are_positive() {
     let _ = Attention::<f64>::new(&PenumbralCone { light: 0.0 }, 3);
 }

@@ -88,7 +88,7 @@ fn a_point_is_off_by_the_factor_that_is_off() {
 }
 
 #[test]
-#[should_panic(expected = "a factor of dimension 0")]
+#[should_panic(expected = "each factor but the last needs a dimension of 1")]
 fn a_factor_has_a_dimension() {
     ProductSpace::new(&[(Euclidean.into(), 0)], Euclidean.into());
 }

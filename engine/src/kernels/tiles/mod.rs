@@ -71,7 +71,7 @@ impl Tiles {
     /// If the row has another width.
     #[inline]
     pub fn push<T: Storage>(&mut self, row: &[T]) {
-        assert_eq!(row.len(), self.width, "a row of another width");
+        assert_eq!(row.len(), self.width, "tiles: the width of a row");
         let l = self.rows % LANES;
         if l == 0 {
             self.blocks.extend(row.iter().map(|x| Aligned([x.to_f64(); LANES])));
@@ -90,7 +90,7 @@ impl Tiles {
     /// If there is no such row, or the new one has another width.
     #[inline]
     pub fn write<T: Storage>(&mut self, j: usize, row: &[T]) {
-        assert_eq!(row.len(), self.width, "a row of another width");
+        assert_eq!(row.len(), self.width, "tiles: the width of a row");
         let (blocks, l) = self.lane(j);
         for (block, x) in self.blocks[blocks].iter_mut().zip(row) {
             block.0[l] = x.to_f64();
@@ -103,7 +103,7 @@ impl Tiles {
     /// If there is no such row, or `out` has another width.
     #[inline]
     pub fn read<T: Storage>(&self, j: usize, out: &mut [T]) {
-        assert_eq!(out.len(), self.width, "a row of another width");
+        assert_eq!(out.len(), self.width, "tiles: the width of a row");
         let (blocks, l) = self.lane(j);
         for (x, block) in out.iter_mut().zip(&self.blocks[blocks]) {
             *x = T::nearest(block.0[l]);

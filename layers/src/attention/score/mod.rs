@@ -214,9 +214,13 @@ pub fn least_dimensions<T: Float>(score: &dyn Score<T>) -> usize {
 /// Panics if d dimensions are too few for the score, or its setting is not positive.
 #[track_caller]
 pub(super) fn check<T: Float>(score: &dyn Score<T>, d: usize) {
-    assert!(d >= least_dimensions(score), "attention: {score:?} of {d} dimensions");
+    let least = least_dimensions(score);
+    assert!(d >= least, "attention: {score:?} needs {least} dimensions or more; queries have {d}");
     if let Some((name, value)) = score.setting() {
-        assert!(value > 0.0 && value.is_finite(), "attention: a {name} of {value}");
+        assert!(
+            value > 0.0 && value.is_finite(),
+            "attention: the {name} of {score:?} is {value}; a positive number is needed"
+        );
     }
 }
 
