@@ -92,11 +92,12 @@ impl Collector<'_> {
             self.hasher.update(name.as_bytes());
             row.iter().for_each(|x| self.hasher.update(&x.to_le_bytes()));
             if square > 0.0 {
-                let scale =
-                    if self.kind == VectorKind::Hyperbolic { log0_factor(square.sqrt()) } else { 1.0 };
+                let row: Vec<f64> = row.iter().map(|&x| f64::from(x)).collect();
+                let row = Row::from(row.as_slice());
+                let row = if self.kind == VectorKind::Hyperbolic { ball(1.0).log0(&row) } else { row };
                 let (sum, count) = &mut self.first;
                 sum.resize(row.len(), 0.0);
-                sum.iter_mut().zip(row).for_each(|(sum, &x)| *sum += scale * f64::from(x));
+                sum.iter_mut().zip(row.iter()).for_each(|(sum, x)| *sum += x);
                 *count += 1;
             }
         }
@@ -129,8 +130,9 @@ impl Collector<'_> {
     fn fill_unknown(&mut self) {
         let (mut mean, count) = std::mem::take(&mut self.first);
         mean.iter_mut().for_each(|x| *x /= count as f64);
-        let scale = if self.kind == VectorKind::Hyperbolic { exp0_factor(norm(&mean), 1.0) } else { 1.0 };
-        self.words.vectors.iter_mut().zip(&mean).for_each(|(x, mean)| *x = (scale * mean) as f32);
+        let mean = Row::from(mean.as_slice());
+        let mean = if self.kind == VectorKind::Hyperbolic { ball(1.0).exp0(&mean) } else { mean };
+        self.words.vectors.iter_mut().zip(mean.iter()).for_each(|(x, mean)| *x = *mean as f32);
     }
 }
 
@@ -212,32 +214,19 @@ impl Words {
     /// section 5.3). Plain vectors become `r tanh(‖v‖/r) v/‖v‖` for a hyperbolic one: exp₀ in a
     /// ball of radius r (section 6.1.1 and appendix F).
     pub fn points<T: Float>(&self, kind: VectorKind, space: Space, radius: f64) -> Tensor<T> {
-        let mut points = Vec::with_capacity(self.vectors.len());
-        for row in self.vectors.chunks(self.width) {
-            let row: Vec<f64> = row.iter().map(|&x| f64::from(x)).collect();
-            let scale = match (kind, space) {
-                (VectorKind::Euclidean, Space::Hyperbolic) => exp0_factor(norm(&row), radius),
-                (VectorKind::Hyperbolic, Space::Euclidean) => log0_factor(norm(&row)),
-                _ => 1.0,
-            };
-            points.extend(row.iter().map(|x| T::nearest(scale * x)));
+        let rows: Vec<f64> = self.vectors.iter().map(|&x| f64::from(x)).collect();
+        let rows = Tensor::new([self.vectors.len() / self.width, self.width], rows);
+        match (kind, space) {
+            (VectorKind::Euclidean, Space::Hyperbolic) => ball(radius).exp0(&rows).cast(),
+            (VectorKind::Hyperbolic, Space::Euclidean) => ball(1.0).log0(&rows).cast(),
+            _ => rows.cast(),
         }
-        Tensor::new([self.vectors.len() / self.width, self.width], points)
     }
 }
 
-fn norm(v: &[f64]) -> f64 {
-    v.iter().map(|x| x * x).sum::<f64>().sqrt()
-}
-
-/// `exp₀ v = factor · v` in a ball of this radius, for a v of this norm.
-fn exp0_factor(norm: f64, radius: f64) -> f64 {
-    if norm > 0.0 { radius * (norm / radius).tanh() / norm } else { 1.0 }
-}
-
-/// `log₀ x = factor · x` in the ball of radius 1, for an x of this norm.
-fn log0_factor(norm: f64) -> f64 {
-    if norm > 0.0 { norm.atanh() / norm } else { 1.0 }
+/// The Poincaré ball of this radius.
+fn ball(radius: f64) -> PoincareBall {
+    PoincareBall::new(-1.0 / (radius * radius))
 }
 
 /// The array of a directory: `vectors.npy`, else the largest file `*.npy`, which has the widest vectors.
