@@ -55,8 +55,8 @@ pub struct Config {
     /// Number of edges in a batch.
     #[arg(long, default_value_t = 10, help_heading = "Training")]
     pub batch: usize,
-    /// Let threads take batches without waiting for each other: faster, but the result differs from run to
-    /// run. With one thread it is the result without this option.
+    /// Let threads step the points without waiting for each other: faster, but the result differs from run to
+    /// run. The steps are edge by edge, whatever --batch says, or batch by batch with --shared-negatives.
     #[arg(long, help_heading = "Training")]
     #[serde(default)]
     pub lock_free: bool,
@@ -157,7 +157,8 @@ impl Config {
     /// If one does not; the error names the options.
     pub(crate) fn check_memory<T>(&self, nodes: usize, pairs: usize) -> Result<()> {
         let &Config { dim, negatives, shared_negatives: shared, .. } = self;
-        let batch = self.batch_of(pairs);
+        // Without locks each pair is a step of its own.
+        let batch = if self.lock_free && shared == 0 { 1 } else { self.batch_of(pairs) };
         // The points, those that the training has learned, and these in `f64` for the evaluation.
         let points = 2.0 * memory::bytes::<T>(&[nodes, dim]) + memory::bytes::<f64>(&[nodes, dim]);
         memory::check(&[("dim", dim)], &format!("the points of {nodes} nodes"), points)?;

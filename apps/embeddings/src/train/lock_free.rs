@@ -1,4 +1,4 @@
-//! Lock-free training: threads take batches on their own and write to one table of points without waiting for
+//! Lock-free training: threads take pairs on their own and write to one table of points without waiting for
 //! each other. Niu, Recht, Ré & Wright 2011 (Hogwild!).
 //!
 //! A row that is half old and half new need not be a point; it is projected when it is read. The result
@@ -11,7 +11,16 @@ use crate::train::negatives::Sampler;
 use crate::train::points::{Atomics, Shared};
 use crate::train::step::{BatchLoss, Step};
 
-/// One pass over the pairs in this order, in batches; each thread has a step of its own. Returns the loss, summed over the pairs.
+/// How an epoch is divided.
+#[derive(Clone, Copy)]
+pub(crate) struct Division {
+    /// Pairs that a thread takes together: they have one random stream.
+    pub(crate) together: usize,
+    /// Pairs of a step.
+    pub(crate) batch: usize,
+}
+
+/// One pass over the pairs in this order. Each thread has a step of its own. Returns the loss, summed over the pairs.
 ///
 /// # Errors
 /// A node whose point would not be finite.
@@ -21,20 +30,25 @@ pub(crate) fn epoch<M: Manifold, T: Shared, L: BatchLoss<T>>(
     sampler: &Sampler<'_>,
     epoch: u64,
     order: &[u32],
-    batch: usize,
+    division: Division,
     table: &mut [T],
 ) -> Result<f64, u32> {
+    let Division { together, batch } = division;
     let cells: Vec<T::Cell> = table.iter().map(|&x| x.share()).collect();
     let width = table.len() / sampler.graph.names.len();
     let losses: Result<Vec<f64>, u32> = order
-        .par_chunks(batch)
+        .par_chunks(together)
         .enumerate()
         .map_init(
             || (step(), Vec::new()),
             |(step, drawn), (number, pairs)| {
                 drawn.resize(sampler.drawn(pairs.len()), 0);
-                sampler.draw_batch(epoch, batch, number, pairs, drawn);
-                step.step(sampler, pairs, drawn, &mut Atomics { manifold, cells: &cells, width })
+                sampler.draw_batch(epoch, together, number, pairs, drawn);
+                let mut points = Atomics { manifold, cells: &cells, width };
+                let mut batches = pairs.chunks(batch).zip(drawn.chunks(sampler.drawn(batch)));
+                batches.try_fold(0.0, |loss, (pairs, drawn)| {
+                    Ok(loss + step.step(sampler, pairs, drawn, &mut points)?)
+                })
             },
         )
         .collect();
@@ -48,6 +62,7 @@ mod tests {
     use crate::graph::{Builder, Graph};
     use crate::train::negatives::Negatives;
     use crate::train::own_negatives::OwnNegatives;
+    use crate::train::points::Table;
     use crate::train::step::{Formulas, Threads};
 
     fn star(nodes: u32) -> Graph {
@@ -61,6 +76,28 @@ mod tests {
         Step::new(&formulas, Threads::One, OwnNegatives::new(&formulas, Threads::One))
     }
 
+    /// On one thread, pair by pair.
+    #[test]
+    fn one_thread_takes_the_steps_of_a_table() {
+        let graph = star(8);
+        let sampler = Sampler::new(&graph, 1, Negatives::Own(5), 0.0);
+        let mut table: Vec<f64> = (0..16).map(|i| f64::from(i) / 30.0).collect();
+        let (mut shared, order) = (table.clone(), sampler.order(0));
+        let division = Division { together: 3, batch: 1 };
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        let ball = PoincareBall::new(-1.0);
+        let loss =
+            pool.install(|| epoch(&ball, || own(0.4), &sampler, 0, &order, division, &mut shared).unwrap());
+        let (mut step, mut drawn, mut losses) = (own(0.4), Vec::new(), Vec::new());
+        sampler.draw_batches(0, 3, 0, &order, &mut drawn);
+        for (&pair, drawn) in order.iter().zip(drawn.chunks(sampler.candidates())) {
+            let mut points = Table { rows: &mut table, width: 2 };
+            losses.push(step.step(&sampler, &[pair], drawn, &mut points).unwrap());
+        }
+        assert_eq!(shared, table);
+        assert!((loss - losses.iter().sum::<f64>()).abs() < 1e-12);
+    }
+
     /// As if it had been read while another thread wrote it.
     #[test]
     fn a_row_that_is_no_point_is_projected() {
@@ -70,8 +107,8 @@ mod tests {
         for torn in [[1.5, 0.0], [0.8, 0.7], [1.0, 0.0]] {
             let mut table: Vec<f64> = (0..12).map(|i| f64::from(i) / 40.0).collect();
             table[..2].copy_from_slice(&torn);
-            let order = sampler.order(0);
-            let loss = epoch(&ball, || own(0.1), &sampler, 0, &order, 2, &mut table).unwrap();
+            let (order, division) = (sampler.order(0), Division { together: 2, batch: 1 });
+            let loss = epoch(&ball, || own(0.1), &sampler, 0, &order, division, &mut table).unwrap();
             assert!(loss.is_finite());
             table.chunks_exact(2).for_each(|row| ball.contains(row).unwrap());
         }

@@ -38,11 +38,11 @@ fn metrics(dir: &str) -> Metrics {
     crate::common::metrics(dir)
 }
 
-/// The root has the name. Euclidean, because no rate is too large in the ball.
+/// The root has the name. On the hyperboloid, because no rate is too large in the ball.
 fn arguments(d: &Dir, name: Option<&str>) -> Vec<String> {
     let text = std::fs::read_to_string(d.tree()).unwrap();
     let tree = d.write("named.tsv", text.replace("n1\n", &format!("{}\n", name.unwrap_or("n1"))));
-    let data = ["train", "--edges", &tree, "--model", "euclidean", "--dim", "3"].map(str::to_owned);
+    let data = ["train", "--edges", &tree, "--model", "lorentz", "--dim", "3"].map(str::to_owned);
     data.into_iter().chain(SHORT.map(str::to_owned)).collect()
 }
 
