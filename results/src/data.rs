@@ -73,7 +73,12 @@ impl Record {
 
     /// Whether the line belongs to `table` and has the given values.
     pub(crate) fn matches(&self, table: &str, values: &Map<String, Value>) -> bool {
-        self.table() == table && values.iter().all(|(key, value)| self.get(key).as_ref() == Some(value))
+        self.table() == table && self.has(values)
+    }
+
+    /// Whether the line has the given values, by key.
+    pub(crate) fn has(&self, values: &Map<String, Value>) -> bool {
+        values.iter().all(|(key, value)| self.get(key).as_ref() == Some(value))
     }
 
     /// A fault of this line.

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::data::Record;
 use crate::problem::{self, Problem};
 
-/// How a table is laid out. Its rows are the lines of `data` that have the values of `where`, in their order.
+/// How a table is laid out. It shows the lines of `data` that have the values of `where`, in their order.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Layout {
@@ -20,6 +20,9 @@ struct Layout {
     /// Values that a line must have, by key.
     #[serde(default)]
     r#where: Map<String, Value>,
+    /// Keys: lines that have the same values there share a row. Without any, each line is a row.
+    #[serde(default)]
+    by: Vec<String>,
     columns: Vec<Column>,
 }
 
@@ -34,6 +37,9 @@ struct Column {
     over: Option<String>,
     /// The key of half the width of an interval around the number.
     interval: Option<String>,
+    /// Values of the lines that fill the column, where lines share a row.
+    #[serde(default)]
+    r#where: Map<String, Value>,
     #[serde(default)]
     format: Format,
 }
@@ -91,33 +97,67 @@ pub(crate) fn read(file: &Path, records: &[Record]) -> Result<Tables, Problem> {
 }
 
 /// The table in Markdown, without empty lines around it.
-fn markdown(layout: &Layout, rows: &[&Record]) -> Result<String, String> {
-    if rows.is_empty() {
+fn markdown(layout: &Layout, lines: &[&Record]) -> Result<String, String> {
+    if lines.is_empty() {
         return Err("no line of the data has its values".into());
     }
+    let rows = rows(layout, lines)?;
     let mut head = String::from("|");
     let mut rule = String::from("|");
     let mut body = vec![String::from("|"); rows.len()];
     for column in &layout.columns {
         let keys = [Some(&column.key), column.over.as_ref(), column.interval.as_ref()];
         for key in keys.into_iter().flatten() {
-            if rows.iter().all(|row| row.get(key).is_none()) {
+            if lines.iter().all(|line| line.get(key).is_none()) {
                 return Err(format!("no line has the key {key}"));
             }
         }
-        let numbers = rows.iter().all(|row| !matches!(row.get(&column.key), Some(Value::String(_))));
+        let numbers = lines.iter().all(|line| !matches!(line.get(&column.key), Some(Value::String(_))));
         head += &format!(" {} |", column.title);
         rule += if numbers { "---:|" } else { "---|" };
-        for (line, row) in body.iter_mut().zip(rows) {
-            *line += &format!(" {} |", cell(column, row));
+        for (text, row) in body.iter_mut().zip(&rows) {
+            *text += &format!(" {} |", shared_cell(column, row)?);
         }
     }
     Ok(format!("{head}\n{rule}\n{}\n", body.join("\n")))
 }
 
+/// The lines of each row. Where a row has several, each of them must fill a column.
+fn rows<'a>(layout: &Layout, lines: &[&'a Record]) -> Result<Vec<Vec<&'a Record>>, String> {
+    if layout.by.is_empty() {
+        return Ok(lines.iter().map(|&line| vec![line]).collect());
+    }
+    let values = |line: &Record| layout.by.iter().map(|key| line.get(key)).collect::<Vec<_>>();
+    let mut rows: Vec<Vec<&Record>> = Vec::new();
+    for &line in lines {
+        let fills = |column: &Column| !column.r#where.is_empty() && line.has(&column.r#where);
+        if !layout.columns.iter().any(fills) {
+            return Err(line.problem("no column shows this line").to_string());
+        }
+        match rows.iter_mut().find(|row| values(row[0]) == values(line)) {
+            Some(row) => row.push(line),
+            None => rows.push(vec![line]),
+        }
+    }
+    Ok(rows)
+}
+
+/// The cell of a row: what those of its lines show that have the column's values, which must be one text.
+fn shared_cell(column: &Column, row: &[&Record]) -> Result<String, String> {
+    let mut cells = row.iter().filter(|line| line.has(&column.r#where)).map(|line| cell(column, line));
+    let Some(first) = cells.next() else { return Ok(ABSENT.into()) };
+    match cells.find(|other| *other != first) {
+        Some(other) => Err(format!("column {}: a row shows both {first} and {other}", column.title)),
+        None => Ok(first),
+    }
+}
+
+/// In a cell for what was not recorded or is not there.
+const ABSENT: &str = "–";
+
 /// What a cell shows: an en dash for what was not recorded or is not there.
 fn cell(column: &Column, row: &Record) -> String {
-    let absent = || "–".to_string();
+    let absent = || ABSENT.to_string();
     match row.get(&column.key) {
         Some(Value::String(text)) => match column.format {
             Format::Code if !text.is_empty() => format!("`{}`", text.replace('|', "\\|")),

@@ -128,6 +128,37 @@ fn the_places_of_a_line_are_of_one_line_of_the_data_each() {
 }
 
 #[test]
+fn lines_that_share_a_row_fill_its_columns() {
+    let line = |dim: u32, rank: &str| {
+        let row = format!(r#""row": {{"dim": {dim}, "#);
+        LINE.replace(r#""row": {"#, &row).replace("1.1914", rank) + "\n"
+    };
+    let folder = project(FRESH, &(line(2, "1.25") + &line(4, "1.5")));
+    let layout = r#"[{"name": "ranks", "by": ["row.model"], "columns": [
+        {"title": "model", "key": "row.model"},
+        {"title": "d = 2", "key": "figures.rank", "where": {"row.dim": 2}},
+        {"title": "d = 4", "key": "figures.rank", "where": {"row.dim": 4}}]}]"#;
+    std::fs::write(folder.path().join("results/tables.json"), layout).unwrap();
+    render(folder.path()).unwrap();
+    let page = std::fs::read_to_string(folder.path().join("results/page.md")).unwrap();
+    let table = "| model | d = 2 | d = 4 |\n|---|---:|---:|\n| ball | 1.25 | 1.5 |\n\n<!-- end -->";
+    assert!(page.contains(table), "{page}");
+    let data = folder.path().join("results/data/ranks.jsonl");
+    for (lines, expected) in [
+        (line(2, "1.25") + &line(8, "1.5"), "results/data/ranks.jsonl:2: no column shows this line"),
+        (line(2, "1.25") + &line(2, "1.5"), "column d = 2: a row shows both 1.25 and 1.5"),
+    ] {
+        std::fs::write(&data, lines).unwrap();
+        let text = problems(folder.path());
+        assert!(text.contains(expected), "{text}");
+    }
+    std::fs::write(&data, line(4, "1.5") + &line(2, "1.1914").replace("ball", "sphere")).unwrap();
+    render(folder.path()).unwrap();
+    let page = std::fs::read_to_string(folder.path().join("results/page.md")).unwrap();
+    assert!(page.contains("| ball | – | 1.5 |\n| sphere | 1.1914 | – |\n"), "{page}");
+}
+
+#[test]
 fn a_malformed_line_is_named() {
     let cases = [
         (LINE.replace(r#""seed": 42, "#, ""), "missing field `seed`"),
