@@ -14,7 +14,8 @@ A file is a list of cases:
     x WORDS                     inputs by name
     = OPERATION CONDITION WORDS
 
-Numbers are the bits of a double as 16 hexadecimal digits.
+Numbers are the bits of a double as 16 hexadecimal digits. angles.txt, conversions.txt and distances.txt have the same
+form; their values, of 80 to 100 digits, are of points that were given once, and are not made here.
 """
 import random
 import struct

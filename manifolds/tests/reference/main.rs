@@ -7,6 +7,7 @@
 //! times larger. `--nocapture` prints the worst error at each level in units of that condition, and the
 //! worst of all as it is.
 
+mod given;
 mod gradients;
 
 use std::collections::BTreeMap;
