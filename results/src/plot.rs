@@ -1,7 +1,9 @@
 //! The plots: `plots.json` says which numbers of the data each one draws; an SVG each, in `plots/`.
 
+use std::ops::Range;
 use std::path::Path;
 
+use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use serde::Deserialize;
@@ -145,19 +147,11 @@ type Drawn = Result<(), String>;
 impl Canvas<'_> {
     fn text(&self, text: &str, at: (i32, i32), horizontal: HPos) -> Drawn {
         let style = FONT.into_font().color(&INK).pos(Pos::new(horizontal, VPos::Center));
-        self.0.draw(&Text::new(text.to_owned(), at, style)).map_err(|error| error.to_string())
-    }
-
-    fn line(&self, points: Vec<(i32, i32)>, colour: RGBColor, width: u32) -> Drawn {
-        self.0.draw(&PathElement::new(points, colour.stroke_width(width))).map_err(|error| error.to_string())
+        self.0.draw(&Text::new(text.to_owned(), at, style)).map_err(failed)
     }
 
     fn rectangle(&self, corners: [(i32, i32); 2], colour: RGBColor) -> Drawn {
-        self.0.draw(&Rectangle::new(corners, colour.filled())).map_err(|error| error.to_string())
-    }
-
-    fn dot(&self, at: (i32, i32), colour: RGBColor) -> Drawn {
-        self.0.draw(&Circle::new(at, 5, colour.filled())).map_err(|error| error.to_string())
+        self.0.draw(&Rectangle::new(corners, colour.filled())).map_err(failed)
     }
 }
 
@@ -166,10 +160,10 @@ fn svg(height: i32, draw: impl FnOnce(&Canvas<'_>) -> Drawn) -> Result<String, S
     let mut text = String::new();
     {
         let area = SVGBackend::with_string(&mut text, (WIDTH as u32, height as u32)).into_drawing_area();
-        area.fill(&WHITE).map_err(|error| error.to_string())?;
+        area.fill(&WHITE).map_err(failed)?;
         let canvas = Canvas(area);
         draw(&canvas)?;
-        canvas.0.present().map_err(|error| error.to_string())?;
+        canvas.0.present().map_err(failed)?;
     }
     Ok(text)
 }
@@ -252,65 +246,77 @@ fn with_commas(value: f64, decimals: usize) -> String {
     number(value, if decimals == 0 { Format::Thousands } else { Format::Digits(decimals) })
 }
 
-/// The frame of a plot of lines, in pixels.
-struct Frame {
-    top: i32,
-    bottom: i32,
+/// An axis with marks of its own. Those of plotters cannot have both marks and texts that are chosen.
+struct Axis {
+    range: Range<f64>,
+    marks: Vec<f64>,
 }
 
-impl Frame {
-    const LEFT: i32 = 80;
-    const HEIGHT: i32 = 330;
-    /// From the frame's left edge to the first number.
-    const INSET: i32 = 15;
+impl Ranged for Axis {
+    type FormatOption = DefaultFormatting;
+    type ValueType = f64;
 
-    fn new(plot: &Plot) -> Self {
-        let top = head_height(plot) + LINE + 6;
-        Frame { top, bottom: top + Self::HEIGHT }
+    fn map(&self, value: &f64, (start, end): (i32, i32)) -> i32 {
+        let part = (value - self.range.start) / (self.range.end - self.range.start);
+        start + (part * f64::from(end - start)).round() as i32
     }
 
-    /// The place of a part of the horizontal axis, 0 to 1.
-    fn x(part: f64) -> i32 {
-        let width = f64::from(WIDTH - MARGIN - 2 * Self::INSET - Self::LEFT);
-        Self::LEFT + Self::INSET + (part * width).round() as i32
+    fn key_points<Hint: KeyPointHint>(&self, _: Hint) -> Vec<f64> {
+        self.marks.clone()
     }
 
-    fn y(&self, plot: &Plot, value: f64) -> i32 {
-        self.bottom - (part(plot, value) * f64::from(Self::HEIGHT)).round() as i32
-    }
-
-    /// Draws it with what `inside` draws.
-    fn draw(
-        &self,
-        plot: &Plot,
-        across: &str,
-        inside: impl FnOnce(&Canvas<'_>) -> Drawn,
-    ) -> Result<String, String> {
-        svg(self.bottom + 2 * LINE + MARGIN, |canvas| {
-            head(plot, canvas)?;
-            canvas.text(&plot.axis, (MARGIN, self.top - LINE), HPos::Left)?;
-            let middle = (Self::LEFT + WIDTH - MARGIN) / 2;
-            canvas.text(across, (middle, self.bottom + LINE + LINE / 2 + 4), HPos::Center)?;
-            inside(canvas)
-        })
-    }
-
-    /// A horizontal line at a number, with its text.
-    fn level(&self, canvas: &Canvas<'_>, y: i32, text: &str) -> Drawn {
-        canvas.line(vec![(Self::LEFT, y), (WIDTH - MARGIN, y)], GRID, 1)?;
-        canvas.text(text, (Self::LEFT - 8, y), HPos::Right)
-    }
-
-    /// The text of a place on the horizontal axis.
-    fn place(&self, canvas: &Canvas<'_>, x: i32, text: &str) -> Drawn {
-        canvas.text(text, (x, self.bottom + LINE / 2 + 4), HPos::Center)
+    fn range(&self) -> Range<f64> {
+        self.range.clone()
     }
 }
 
-/// A line through points, and the points.
-fn polyline(canvas: &Canvas<'_>, points: &[(i32, i32)], colour: RGBColor) -> Drawn {
-    canvas.line(points.to_vec(), colour, 3)?;
-    points.iter().try_for_each(|&point| canvas.dot(point, colour))
+/// Lines through points, with marks and their texts on both axes. The vertical marks are multiples of `step`; on
+/// a logarithmic axis, of its exponents.
+fn chart(
+    plot: &Plot,
+    across: &str,
+    marks: &[(f64, String)],
+    step: f64,
+    courses: &[Vec<(f64, f64)>],
+) -> Result<String, String> {
+    const HEIGHT: i32 = 329;
+    let scale = |value: f64| if plot.log { value.log10() } else { value };
+    let [least, largest] = plot.range.map(scale);
+    let level = |&y: &f64| if plot.log { format!("1e{y:.0}") } else { with_commas(y, decimals(step)) };
+    let place = |x: &f64| marks.iter().find(|mark| mark.0 == *x).map_or(String::new(), |mark| mark.1.clone());
+    let xs = || courses.iter().flatten().map(|point| point.0).chain(marks.iter().map(|mark| mark.0));
+    let [first, last] = [xs().fold(f64::INFINITY, f64::min), xs().fold(f64::NEG_INFINITY, f64::max)];
+    let inset = 0.025 * (last - first);
+    let top = head_height(plot) + LINE + 6;
+    svg(top + HEIGHT + 2 * LINE + MARGIN, |canvas| {
+        head(plot, canvas)?;
+        canvas.text(&plot.axis, (MARGIN, top - LINE), HPos::Left)?;
+        let mut chart = ChartBuilder::on(&canvas.0)
+            .margin(MARGIN)
+            .margin_top(top)
+            .x_label_area_size(2 * LINE)
+            .y_label_area_size(66)
+            .build_cartesian_2d(
+                Axis { range: first - inset..last + inset, marks: marks.iter().map(|mark| mark.0).collect() },
+                Axis { range: least..largest, marks: multiples(least, largest, step).collect() },
+            )
+            .map_err(failed)?;
+        let mut mesh = chart.configure_mesh();
+        mesh.disable_x_mesh().bold_line_style(GRID).light_line_style(TRANSPARENT).axis_style(GRID);
+        mesh.label_style(FONT.into_font().color(&INK)).x_desc(across);
+        mesh.x_label_formatter(&place).y_label_formatter(&level).draw().map_err(failed)?;
+        for (course, colour) in courses.iter().zip(COLOURS) {
+            let points = || course.iter().map(|&(x, y)| (x, scale(y).clamp(least, largest)));
+            chart.draw_series(LineSeries::new(points(), colour.stroke_width(3))).map_err(failed)?;
+            let dots = points().map(|point| Circle::new(point, 5, colour.filled()));
+            chart.draw_series(dots).map_err(failed)?;
+        }
+        Ok(())
+    })
+}
+
+fn failed(error: impl std::fmt::Display) -> String {
+    error.to_string()
 }
 
 fn lines(
@@ -320,45 +326,29 @@ fn lines(
     places: &[Place],
     records: &[Record],
 ) -> Result<String, String> {
-    let frame = Frame::new(plot);
-    let (Some(first), Some(last)) = (places.first(), places.last()) else { return Err("no points".into()) };
-    let x = |place: &Place| Frame::x((place.x - first.x) / (last.x - first.x));
-    frame.draw(plot, across, |canvas| {
-        if plot.log {
-            let powers = plot.range.map(|value| value.log10().round() as i32);
-            for power in (powers[0]..=powers[1]).step_by(4) {
-                frame.level(canvas, frame.y(plot, 10f64.powi(power)), &format!("1e{power}"))?;
-            }
-        } else {
-            let marks = marks.ok_or("an axis that is not logarithmic needs marks")?;
-            for value in multiples(plot.range[0], plot.range[1], marks) {
-                frame.level(canvas, frame.y(plot, value), &with_commas(value, decimals(marks)))?;
-            }
-        }
+    let step = if plot.log { 4.0 } else { marks.ok_or("an axis that is not logarithmic needs marks")? };
+    let mut courses = Vec::new();
+    for series in &plot.series {
+        let mut points = Vec::new();
         for place in places {
-            frame.place(canvas, x(place), &place.label)?;
+            let table = place.table.as_ref().unwrap_or(&series.table);
+            let wanted = |row: &&Record| {
+                [&series.r#where, &place.r#where].iter().all(|values| row.matches(table, values))
+            };
+            let mut rows = records.iter().filter(wanted);
+            let (Some(row), None) = (rows.next(), rows.next()) else {
+                return Err(format!(
+                    "series {}, {}: not one line of the data has its values",
+                    series.label, place.label
+                ));
+            };
+            let value = row.number(&place.key, None).ok_or_else(|| format!("no number {}", place.key))?;
+            points.push((place.x, value));
         }
-        for (series, colour) in plot.series.iter().zip(COLOURS) {
-            let mut points = Vec::new();
-            for place in places {
-                let table = place.table.as_ref().unwrap_or(&series.table);
-                let wanted = |row: &&Record| {
-                    [&series.r#where, &place.r#where].iter().all(|values| row.matches(table, values))
-                };
-                let mut rows = records.iter().filter(wanted);
-                let (Some(row), None) = (rows.next(), rows.next()) else {
-                    return Err(format!(
-                        "series {}, {}: not one line of the data has its values",
-                        series.label, place.label
-                    ));
-                };
-                let value = row.number(&place.key, None).ok_or_else(|| format!("no number {}", place.key))?;
-                points.push((x(place), frame.y(plot, value)));
-            }
-            polyline(canvas, &points, colour)?;
-        }
-        Ok(())
-    })
+        courses.push(points);
+    }
+    let marks: Vec<_> = places.iter().map(|place| (place.x, place.label.clone())).collect();
+    chart(plot, across, &marks, step, &courses)
 }
 
 /// All numbers from `from` to `to` that are multiples of `step`.
@@ -375,7 +365,6 @@ fn courses(
     marks: [f64; 2],
     records: &[Record],
 ) -> Result<String, String> {
-    let frame = Frame::new(plot);
     let mut courses = Vec::new();
     for series in &plot.series {
         let rows = records.iter().filter(|row| row.matches(&series.table, &series.r#where));
@@ -389,19 +378,9 @@ fn courses(
         courses.push(course);
     }
     let end = courses.iter().flatten().fold(0.0, |end: f64, &(x, _)| end.max(x));
-    frame.draw(plot, across, |canvas| {
-        for value in multiples(plot.range[0], plot.range[1], marks[1]) {
-            frame.level(canvas, frame.y(plot, value), &with_commas(value, decimals(marks[1])))?;
-        }
-        for value in multiples(0.0, end, marks[0]) {
-            frame.place(canvas, Frame::x(value / end), &with_commas(value, decimals(marks[0])))?;
-        }
-        for (course, colour) in courses.iter().zip(COLOURS) {
-            let points: Vec<_> = course.iter().map(|&(x, y)| (Frame::x(x / end), frame.y(plot, y))).collect();
-            polyline(canvas, &points, colour)?;
-        }
-        Ok(())
-    })
+    let text = |value| (value, with_commas(value, decimals(marks[0])));
+    let places: Vec<_> = multiples(0.0, end, marks[0]).map(text).collect();
+    chart(plot, across, &places, marks[1], &courses)
 }
 
 /// Decimals that tell multiples of a number from each other: 1 for 0.1.
