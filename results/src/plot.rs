@@ -270,8 +270,8 @@ impl Ranged for Axis {
     }
 }
 
-/// Lines through points, with marks and their texts on both axes. The vertical marks are multiples of `step`; on
-/// a logarithmic axis, of its exponents.
+/// Lines through points, with marks and their texts on both axes. The vertical marks are multiples of `step`,
+/// on a logarithmic axis those of its exponents.
 fn chart(
     plot: &Plot,
     across: &str,
