@@ -36,8 +36,8 @@ fn the_registry_lists_formulas_of_every_kind_once() {
 
 #[test]
 fn plain_lanes_dual_and_traced_values_are_the_same_bits() {
-    let mut rng = rng::stream(1, 0, 0);
     for formula in all() {
+        let mut rng = rng::stream(1, formula.name, 0);
         let expression = (formula.trace)();
         for _ in 0..50 {
             let x = arguments(formula, &mut rng);
@@ -56,8 +56,8 @@ fn plain_lanes_dual_and_traced_values_are_the_same_bits() {
 
 #[test]
 fn single_precision_is_close_to_double() {
-    let mut rng = rng::stream(2, 0, 0);
     for formula in all() {
+        let mut rng = rng::stream(2, formula.name, 0);
         for _ in 0..50 {
             let x: Vec<f32> = arguments(formula, &mut rng).into_iter().map(|x| x as f32).collect();
             let wide: Vec<f64> = x.iter().map(|&x| f64::from(x)).collect();
@@ -81,8 +81,8 @@ fn single_precision_is_close_to_double() {
 
 #[test]
 fn derivatives_are_those_of_finite_differences() {
-    let mut rng = rng::stream(3, 0, 0);
     for formula in all() {
+        let mut rng = rng::stream(3, formula.name, 0);
         for _ in 0..20 {
             let x = arguments(formula, &mut rng);
             if x.is_empty() {
@@ -175,8 +175,8 @@ fn expected(formula: &Formula, inputs: &[Tensor<f64>]) -> Vec<f64> {
 
 #[test]
 fn kernels_agree_with_plain_loops_over_all_shapes() {
-    let mut rng = rng::stream(4, 0, 0);
     for formula in all() {
+        let mut rng = rng::stream(4, formula.name, 0);
         // All formulas split elements over threads in the same way, so the large size is tested for three.
         let million = ["tanh", "add", "fill_where"].contains(&formula.name).then_some((1_000_003, 1));
         let shapes = [(0, 3), (1, 2), (1, 3), (7, 5), (64, 64), (65, 65), (300, 2)];
@@ -211,8 +211,8 @@ fn kernels_agree_with_plain_loops_over_all_shapes() {
 #[test]
 fn kernels_have_the_gradients_of_finite_differences() {
     use cotangent::engine::check;
-    let mut rng = rng::stream(5, 0, 0);
     for formula in all() {
+        let mut rng = rng::stream(5, formula.name, 0);
         // A result that is settled onto a surface has only the derivatives along it. The laws of the
         // manifolds test such formulas.
         let is_settled =
