@@ -383,7 +383,7 @@ fn values_have_no_heights() {
 
 /// A height and a direction need a coordinate each beside the radius.
 #[test]
-#[should_panic(expected = "map: Polar } of 2 dimensions")]
+#[should_panic(expected = "map: Polar } needs 3 dimensions or more; queries have 2")]
 fn polar_cones_have_three_dimensions() {
     let cones = Mapped::new(&UmbralCone { radius: 0.1 }, PointMap::Polar);
     assert_eq!(score::least_dimensions::<f64>(&cones), 3);

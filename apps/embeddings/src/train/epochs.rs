@@ -128,7 +128,7 @@ impl<'a> Epochs<'a> {
     /// # Errors
     /// If a point would not be finite.
     pub(crate) fn pass<T: Shared>(
-        &mut self,
+        &self,
         parameters: &mut Parameters<T>,
         sgd: &mut RiemannianSgd<T>,
         order: &[u32],

@@ -10,6 +10,7 @@
 mod all_pairs;
 pub(crate) mod batch;
 pub mod config;
+mod epochs;
 pub mod initial_points;
 mod lock_free;
 mod losses;
@@ -23,4 +24,3 @@ pub(crate) mod points;
 mod positions;
 mod shared_negatives;
 pub(crate) mod step;
-mod trainer;

@@ -24,9 +24,9 @@ use crate::files::view;
 use crate::files::{safetensors, tsv};
 use crate::graph::{Graph, Neighbours};
 use crate::train::config::Config;
+use crate::train::epochs::{self, Epochs};
 use crate::train::parameters::Parameters;
 use crate::train::points::Shared;
-use crate::train::trainer::{self, Epochs};
 
 /// How a run behaves. None of this changes the embedding, except the device: another one may round
 /// differently, and change the last digits of the result.
@@ -148,8 +148,8 @@ fn run<T: Shared>(split: &Split<'_>, config: &Config, options: &RunOptions) -> R
     let points = config.start.points(graph, config.geometry, config.dim, config.seed);
     let mut parameters: Parameters<T> = Parameters::new(points, config);
     let mut sgd = RiemannianSgd::new(config.lr)?;
-    let sampler = trainer::sampler(graph, config)?;
-    let mut epochs = Epochs::new(config, &sampler, &options.run.device)?;
+    let sampler = epochs::sampler(graph, config)?;
+    let passes = Epochs::new(config, &sampler, &options.run.device)?;
     let evaluator = Evaluator::new(split, Sample { nodes: options.evaluate_nodes, seed: config.seed });
     let mut course = Course::new(&options.run)?;
     let mut progress = Progress::new("epoch", 0, config.epochs);
@@ -164,7 +164,7 @@ fn run<T: Shared>(split: &Split<'_>, config: &Config, options: &RunOptions) -> R
     let last_pass = Cell::new(0.0);
     let step = |parameters: &mut Parameters<T>, sgd: &mut RiemannianSgd<T>, order: &[u32], epoch| {
         let start = Instant::now();
-        let loss = epochs.pass(parameters, sgd, order, epoch);
+        let loss = passes.pass(parameters, sgd, order, epoch);
         last_pass.set(start.elapsed().as_secs_f64());
         loss
     };

@@ -71,9 +71,9 @@ fn a_run_with_other_shares_is_not_resumed() {
         let args = ["train", "--edges", &tree, "--closure", "--dim", "3", "--out", &out, "--resume"];
         POINCARE.fails(&[&args[..], &SHORT[..], more].concat())
     };
-    assert!(resume(&["--test", "0.1"]).ends_with("checkpoint of a run with another --test"));
+    assert!(resume(&["--test", "0.1"]).ends_with("does not fit: a run with another --test"));
     let error = resume(&["--test", "0.2", "--validation", "0.1"]);
-    assert!(error.ends_with("checkpoint of a run with another --validation"), "{error}");
+    assert!(error.ends_with("does not fit: a run with another --validation"), "{error}");
     train(&tree, &out, &["--test", "0.2", "--resume"]);
 }
 
