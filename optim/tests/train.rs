@@ -136,7 +136,7 @@ fn checkpoints_of_another_run_are_refused() {
             true => Ok(()),
             false => Err(format!("this is {found}, not {ours}")),
         };
-        Trainer::of_run(1, name.to_owned(), same).directory(directory.path())
+        Trainer::for_run(1, name.to_owned(), same).directory(directory.path())
     };
     let train = |mut trainer: Trainer<'_, String>| {
         let (mut weights, mut adam) = start();
@@ -218,7 +218,7 @@ fn a_divergence_leaves_the_best_model_of_its_checkpoint() {
 fn batches_by_length_have_little_padding() {
     let lengths: Vec<usize> = (0..500).map(|i| 1 + i * 7919 % 40).collect();
     let batches = ByLength { lengths: lengths.clone(), elements: 128, seed: 1 };
-    let epoch = batches.of_epoch(4);
+    let epoch = batches.epoch(4);
     let mut all = epoch.concat();
     all.sort();
     assert_eq!(all, (0..500).collect::<Vec<u32>>());
@@ -226,7 +226,7 @@ fn batches_by_length_have_little_padding() {
     assert!(epoch.iter().all(|batch| batch.len() == 1 || batch.len() * longest(batch) <= 128));
     let padded: usize = epoch.iter().map(|batch| batch.len() * longest(batch)).sum();
     assert!((padded as f64) < 1.05 * lengths.iter().sum::<usize>() as f64);
-    assert!(batches.of_epoch(4) == epoch && batches.of_epoch(5) != epoch);
+    assert!(batches.epoch(4) == epoch && batches.epoch(5) != epoch);
 }
 
 /// A validation that is not finite stops a training, and so does an epoch without batches.

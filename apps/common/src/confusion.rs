@@ -31,12 +31,12 @@ impl Confusion {
         right as f64 / self.total() as f64
     }
 
-    /// Of the objects that were classified as a class, the share that belongs to it; NaN if there are none.
+    /// The share of the objects classified as a class that belongs to it; NaN if there are none.
     pub fn precision(&self, class: usize) -> f64 {
         self.counts[class][class] as f64 / self.counts.iter().map(|row| row[class]).sum::<u64>() as f64
     }
 
-    /// Of the objects of a class, the share that was classified as it; NaN if there are none.
+    /// The share of the objects of a class that was classified as it; NaN if there are none.
     pub fn recall(&self, class: usize) -> f64 {
         self.counts[class][class] as f64 / self.counts[class].iter().sum::<u64>() as f64
     }

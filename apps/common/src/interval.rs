@@ -17,7 +17,7 @@ impl Interval {
     ///
     /// # Panics
     /// If there are no values.
-    pub fn of_mean(values: &[f64]) -> Self {
+    pub fn mean(values: &[f64]) -> Self {
         assert!(!values.is_empty(), "the mean of no values");
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
@@ -44,11 +44,11 @@ mod tests {
 
     #[test]
     fn figures_by_hand() {
-        let mean = Interval::of_mean(&[0.1, 0.2, 0.3]);
+        let mean = Interval::mean(&[0.1, 0.2, 0.3]);
         // t for two degrees of freedom is 4.302653, the deviation 0.1.
         assert!((mean.mean - 0.2).abs() < 1e-15);
         assert!((mean.half_width.unwrap() - 4.302_652_7 * 0.1 / 3.0_f64.sqrt()).abs() < 1e-8);
         assert_eq!(mean.percent(), "20.00 ± 24.84");
-        assert_eq!(Interval::of_mean(&[0.5]).percent(), "50.00");
+        assert_eq!(Interval::mean(&[0.5]).percent(), "50.00");
     }
 }

@@ -89,7 +89,7 @@ impl Summary {
             runs.iter().copied().reduce(|a, b| if b.2 > a.2 { b } else { a }).expect("at least one run");
         let figures: Vec<f64> = runs.iter().map(|run| run.1).collect();
         let seeds = runs.iter().map(|run| run.0).collect();
-        Summary { figure, seeds, best_by, best_seed: best.0, best: best.1, mean: Interval::of_mean(&figures) }
+        Summary { figure, seeds, best_by, best_seed: best.0, best: best.1, mean: Interval::mean(&figures) }
     }
 }
 

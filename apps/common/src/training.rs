@@ -89,7 +89,7 @@ pub trait TrainingConfig: Args + Clone + Serialize + DeserializeOwned {
 /// fingerprint of the data.
 pub fn trainer<'a, C: TrainingConfig>(config: &C, data: u32, run: &RunOptions) -> Trainer<'a, (C, u32)> {
     let (epochs, seed) = config.epochs_and_seed();
-    let trainer = Trainer::of_run(epochs, (config.clone(), data), |found, ours| {
+    let trainer = Trainer::for_run(epochs, (config.clone(), data), |found, ours| {
         options::same_run(found.0.difference(&ours.0).as_deref(), [found.1, ours.1], C::DATA)
     });
     trainer

@@ -59,7 +59,7 @@ pub struct Prefix {
 
 impl Prefix {
     /// The settings of the paper, with this noise.
-    pub fn of_paper(noise: u32) -> Self {
+    pub fn paper(noise: u32) -> Self {
         Prefix { noise, vocabulary: 100, longest: 20, sizes: [500_000, 10_000, 10_000] }
     }
 
@@ -345,7 +345,7 @@ mod tests {
     #[test]
     fn prefixes_are_as_noisy_as_asked() {
         for noise in [0, 10, 30, 50, 100] {
-            let prefix = Prefix { sizes: [4000, 2, 2], ..Prefix::of_paper(noise) };
+            let prefix = Prefix { sizes: [4000, 2, 2], ..Prefix::paper(noise) };
             let data = prefix.generate(7).unwrap();
             let (mut words, mut replaced) = (0, 0);
             for [negative, positive] in data.train.as_chunks().0 {
@@ -364,7 +364,7 @@ mod tests {
             assert!(replaced as f64 >= 0.985 * words as f64, "{replaced} of {words}");
             assert!(data == prefix.generate(7).unwrap() && data.train != prefix.generate(8).unwrap().train);
         }
-        assert!(Prefix::of_paper(101).generate(1).is_err());
+        assert!(Prefix::paper(101).generate(1).is_err());
     }
 
     #[test]

@@ -108,10 +108,10 @@ impl Cycles {
 }
 
 impl Batches for Cycles {
-    fn of_epoch(&self, epoch: u64) -> Vec<Vec<u32>> {
+    fn epoch(&self, epoch: u64) -> Vec<Vec<u32>> {
         let &Cycles { items, batch, cycles, seed } = self;
         let pass = Shuffled { items, batch, seed };
-        (0..cycles).flat_map(|cycle| pass.of_epoch(epoch * cycles + cycle)).collect()
+        (0..cycles).flat_map(|cycle| pass.epoch(epoch * cycles + cycle)).collect()
     }
 }
 
@@ -132,10 +132,10 @@ mod tests {
     #[test]
     fn an_epoch_is_several_passes_in_different_orders() {
         let cycles = Cycles { items: 10, batch: 4, cycles: 2, seed: 1 };
-        let epoch = cycles.of_epoch(0);
+        let epoch = cycles.epoch(0);
         assert_eq!((epoch.len() as u64, epoch[2].len()), (cycles.steps(), 2));
         let [first, second] = [epoch[..3].concat(), epoch[3..].concat()];
-        assert!(first != second && cycles.of_epoch(1).concat()[..10] != first);
+        assert!(first != second && cycles.epoch(1).concat()[..10] != first);
         for mut pass in [first, second] {
             pass.sort();
             assert_eq!(pass, (0..10).collect::<Vec<u32>>());

@@ -67,10 +67,10 @@ impl Data {
         let mentions = || read.iter().flat_map(|part| &part.list);
         let types = match &sources.types {
             Some(path) => Types::read(path, sources.levels)?,
-            None => Types::of_mentions(mentions())?,
+            None => Types::from_mentions(mentions())?,
         };
         let words = Words::read(&sources.words, config.vectors, &wanted(mentions()))?;
-        let characters = Characters::of_mentions(&read[0].list);
+        let characters = Characters::from_mentions(&read[0].list);
         let examples = |i: usize| {
             let place = |mention: usize| {
                 let path = parts[i].expect("a part with mentions has a file");

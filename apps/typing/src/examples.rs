@@ -24,7 +24,7 @@ pub struct Characters {
 impl Characters {
     /// The characters that occur at least twice in training mentions. Those that occur once are unknown ones,
     /// so that the point of unknown characters is trained.
-    pub fn of_mentions(mentions: &[Mention]) -> Self {
+    pub fn from_mentions(mentions: &[Mention]) -> Self {
         let mut counts = BTreeMap::new();
         let texts: Vec<String> = mentions.iter().map(Mention::text).collect();
         texts.iter().flat_map(|text| text.chars()).for_each(|c| *counts.entry(c).or_insert(0) += 1);
@@ -94,7 +94,7 @@ pub fn wanted<'a>(mentions: impl IntoIterator<Item = &'a Mention>) -> HashSet<St
 impl Example {
     /// A mention as numbers.
     ///
-    /// Of a mention the first `mention_words` words and the first `mention_chars` characters are read. Its
+    /// The first `mention_words` words and the first `mention_chars` characters of a mention are read. Its
     /// context is its first `context_words` words and, as far as they leave room, words before and after it:
     /// half of the room for those before it, rounded down, the rest for those after it. What one side does
     /// not fill goes to the other.
@@ -186,7 +186,7 @@ mod tests {
         std::fs::write(&path, "a 1\nb 2\nc 3\nd 4\ne 5\n").unwrap();
         let words = Words::read(&path, VectorKind::Euclidean, &wanted([mention])).unwrap();
         let list = crate::mention::Mention { types: vec!["x".into(), "y".into()], ..mention.clone() };
-        let types = Types::of_mentions([&list]).unwrap();
+        let types = Types::from_mentions([&list]).unwrap();
         let characters = Characters::new("abcde ".to_owned());
         let mut example = Example::new(mention, &words, &characters, &types, config)?;
         // Numbers of words depend on which are wanted; their vectors tell them apart.
@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn rare_characters_are_unknown() {
-        let characters = Characters::of_mentions(&[mention("", "aab b", "", "x")]);
+        let characters = Characters::from_mentions(&[mention("", "aab b", "", "x")]);
         assert_eq!(characters.places(), 3);
         let numbers: Vec<u32> = "ab c".chars().map(|c| characters.number(c)).collect();
         assert_eq!(numbers, [1, 2, 0, 0]);

@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn paths_bring_their_ancestors() {
         let list = ["/a", "/a/b", "/a/b/c", "/d/e"].map(str::to_owned).to_vec();
-        let types = Types::of_mentions([&Mention { types: list, ..Mention::default() }]).unwrap();
+        let types = Types::from_mentions([&Mention { types: list, ..Mention::default() }]).unwrap();
         assert_eq!(with_ancestors(&types, &[2]), [0, 1, 2]);
         assert_eq!(with_ancestors(&types, &[3]), [3]);
         let figures = Figures::new(&types, &[(vec![1], vec![0, 1]), (vec![0, 1, 2], vec![1])]);

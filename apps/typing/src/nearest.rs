@@ -21,13 +21,13 @@ pub struct Near {
 }
 
 /// The `count` types nearest to a type, the nearest first. `points` has the point of each type's hyperplane.
-pub fn nearest(types: &Types, points: &Tensor<f64>, space: Space, of_type: u32, count: usize) -> Vec<Near> {
-    let centre = Row::from(points.row(of_type as usize));
+pub fn nearest(types: &Types, points: &Tensor<f64>, space: Space, given: u32, count: usize) -> Vec<Near> {
+    let centre = Row::from(points.row(given as usize));
     let distance = |other: &[f64]| match space {
         Space::Hyperbolic => ball().dist(&centre, &Row::from(other)),
         Space::Euclidean => Euclidean.dist(&centre, &Row::from(other)),
     };
-    let others = (0..).zip(points.rows()).filter(|&(number, _)| number != of_type);
+    let others = (0..).zip(points.rows()).filter(|&(number, _)| number != given);
     let mut all: Vec<(f64, u32)> = others.map(|(number, row)| (distance(row), number)).collect();
     all.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let near = |(distance, number): (f64, u32)| Near {
@@ -47,7 +47,7 @@ mod tests {
     #[test]
     fn the_distance_is_that_of_the_space() {
         let names = ["a", "b", "c"].map(str::to_owned).to_vec();
-        let types = Types::of_mentions([&Mention { types: names, ..Mention::default() }]).unwrap();
+        let types = Types::from_mentions([&Mention { types: names, ..Mention::default() }]).unwrap();
         let points = Tensor::new([3, 1], vec![0.5, 0.9, 0.05]);
         let names = |space| {
             nearest(&types, &points, space, 0, 5).into_iter().map(|near| near.name).collect::<Vec<_>>()

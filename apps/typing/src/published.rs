@@ -64,8 +64,8 @@ pub fn published(config: &Config, types: usize) -> Vec<Published> {
         (base, mlr, row("Table 5, Poincaré GloVe: EU MLR", [69.2, 67.1, 40.8, 38.0, 17.3, 15.8])),
     ];
     let plain = config.vectors == VectorKind::Euclidean;
-    let fits = |of_size: Size, spaces: Spaces, published: &Published| {
-        of_size == size && spaces == config.spaces && (plain || !published.what.starts_with("Table 4"))
+    let fits = |named: Size, spaces: Spaces, published: &Published| {
+        named == size && spaces == config.spaces && (plain || !published.what.starts_with("Table 4"))
     };
     rows.into_iter().filter(|(size, spaces, row)| fits(*size, *spaces, row)).map(|(_, _, row)| row).collect()
 }

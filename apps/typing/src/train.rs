@@ -275,7 +275,7 @@ struct Epochs {
 }
 
 impl Epochs {
-    /// Of a run in a directory. If it is resumed, those of the earlier epochs are read.
+    /// For a run in a directory. If it is resumed, the figures of the earlier epochs are read.
     fn new(directory: &Path, resume: bool) -> Result<Self> {
         let path = directory.join(EPOCHS);
         let list = if resume && path.exists() { files::read_json(&path)? } else { Vec::new() };

@@ -145,7 +145,7 @@ fn above<T: Float>(logits: &[T], least: f64) -> std::result::Result<Vec<u32>, St
     if !found.is_empty() {
         return Ok(found);
     }
-    // Of equal ones the first.
+    // The first of equal ones.
     let best =
         (0..).zip(logits).reduce(|best, next| if next.1.to_f64() > best.1.to_f64() { next } else { best });
     Ok(best.map(|(i, _)| i).into_iter().collect())
@@ -309,7 +309,7 @@ mod tests {
         Description {
             config,
             types,
-            characters: Characters::of_mentions(&[]),
+            characters: Characters::from_mentions(&[]),
             word_file: PathBuf::new(),
             words: 0,
             width: 2,
@@ -330,7 +330,7 @@ mod tests {
             characters: number(),
             types: number(),
         };
-        (model, Types::of_mentions([&mention]).unwrap(), example)
+        (model, Types::from_mentions([&mention]).unwrap(), example)
     }
 
     #[test]

@@ -32,7 +32,7 @@ impl Granularity {
     }
 
     /// The granularity of a path such as `/person/artist`: its depth.
-    fn of_path(name: &str) -> Self {
+    fn from_path(name: &str) -> Self {
         Granularity::ALL[name.matches('/').count().clamp(1, 3) - 1]
     }
 }
@@ -92,7 +92,7 @@ impl Types {
                     .into_iter()
                     .find(|granularity| granularity.name() == level.trim())
                     .ok_or_else(|| format!("{level:?} is none of coarse, fine, ultra-fine"))?,
-                None if name.starts_with('/') => Granularity::of_path(name),
+                None if name.starts_with('/') => Granularity::from_path(name),
                 None if number < levels.coarse => Granularity::Coarse,
                 None if number < levels.coarse + levels.fine => Granularity::Fine,
                 None => Granularity::UltraFine,
@@ -108,12 +108,12 @@ impl Types {
     ///
     /// # Errors
     /// If there are none.
-    pub fn of_mentions<'a>(mentions: impl IntoIterator<Item = &'a Mention>) -> Result<Self> {
+    pub fn from_mentions<'a>(mentions: impl IntoIterator<Item = &'a Mention>) -> Result<Self> {
         let mut names: Vec<&String> = mentions.into_iter().flat_map(|mention| &mention.types).collect();
         names.sort();
         names.dedup();
         let granularity = |name: &String| match name.starts_with('/') {
-            true => Granularity::of_path(name),
+            true => Granularity::from_path(name),
             false => Granularity::UltraFine,
         };
         let list = names.into_iter().map(|name| (name.clone(), granularity(name))).collect();

@@ -14,7 +14,7 @@ use crate::numbers::storage::Storage;
 pub struct Compiled<K: PerFloat>(pub(crate) Each<K>);
 
 impl<K: PerFloat> Compiled<K> {
-    pub(crate) fn of_type<T: Storage>(&self) -> K::Of<T> {
+    pub(crate) fn for_type<T: Storage>(&self) -> K::Of<T> {
         T::pick(&self.0)
     }
 }

@@ -45,7 +45,7 @@ pub(crate) struct Parameter<'a> {
 
 impl Parameter<'_> {
     /// A parameter that is one number.
-    pub(crate) fn of_constant(value: f64) -> Self {
+    pub(crate) fn constant_number(value: f64) -> Self {
         Parameter { data: Floats::F64(&[]), rows: Broadcast::cycled(1), constant: Some(value) }
     }
 

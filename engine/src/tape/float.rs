@@ -87,7 +87,7 @@ macro_rules! impl_float {
                 tangents: &[&Tensor<Self>],
                 params: &[f64],
             ) -> Tensor<Self> {
-                derivative::of_tensors(plan, vectors, tangents, params)
+                derivative::from_tensors(plan, vectors, tangents, params)
             }
             fn with_scratch_tape<R>(work: impl FnOnce(&Tape<Self>) -> R) -> R {
                 with_tape(&$tapes, work)

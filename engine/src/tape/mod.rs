@@ -89,7 +89,7 @@ impl<T: Float> Tape<T> {
     /// # Panics
     /// If the variable names no usable device, or as [`with_device`](Self::with_device).
     pub fn new() -> Self {
-        Tape::with_device(Device::of_environment())
+        Tape::with_device(Device::from_environment())
     }
 
     /// An empty tape whose values are on a device. See [`Device`].

@@ -189,8 +189,8 @@ impl Formula {
             Kind::Map(ranges),
             K,
             || Expression::trace(K, ErasedMap::<F, K>::eval::<Trace>),
-            || f32::map_operation(F::compiled().of_type()),
-            || f64::map_operation(F::compiled().of_type()),
+            || f32::map_operation(F::compiled().for_type()),
+            || f64::map_operation(F::compiled().for_type()),
         )
     }
 
@@ -232,8 +232,8 @@ impl Formula {
             Kind::Pair { ranges, counts: [L, R, P], pairing: F::PAIRING },
             1 + L + R + P,
             || Expression::trace(1 + L + R + P, ErasedPair::<F, L, R, P>::eval::<Trace>),
-            || f32::pair_operation(F::compiled().of_type()),
-            || f64::pair_operation(F::compiled().of_type()),
+            || f32::pair_operation(F::compiled().for_type()),
+            || f64::pair_operation(F::compiled().for_type()),
         )
     }
 }

@@ -154,7 +154,7 @@ impl<T: Storage> Tensor<T> {
     pub fn device(&self) -> Device {
         #[cfg(feature = "opencl")]
         if let Some((queue, _)) = self.data.here() {
-            return Device::of_queue(queue);
+            return Device::from_queue(queue);
         }
         Device::cpu()
     }

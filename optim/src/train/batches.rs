@@ -7,7 +7,7 @@ use rand::seq::SliceRandom;
 pub trait Batches {
     /// The batches of an epoch, counted from 0: at least one batch, and none of them empty. They must depend
     /// only on the epoch, so that a resumed run gets the same batches.
-    fn of_epoch(&self, epoch: u64) -> Vec<Vec<u32>>;
+    fn epoch(&self, epoch: u64) -> Vec<Vec<u32>>;
 
     /// The weight of an item in the mean loss, a positive number: for example the number of its words.
     fn weight(&self, item: u32) -> f64 {
@@ -21,12 +21,12 @@ pub trait Batches {
 /// ```
 /// use cotangent_optim::train::{Batches, Shuffled};
 /// let batches = Shuffled { items: 10, batch: 4, seed: 42 };
-/// let epoch = batches.of_epoch(0);
+/// let epoch = batches.epoch(0);
 /// assert_eq!(epoch.iter().map(Vec::len).collect::<Vec<_>>(), [4, 4, 2]);
 /// let mut all = epoch.concat();
 /// all.sort();
 /// assert_eq!(all, (0..10).collect::<Vec<u32>>());
-/// assert!(epoch != batches.of_epoch(1) && epoch == batches.of_epoch(0));
+/// assert!(epoch != batches.epoch(1) && epoch == batches.epoch(0));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shuffled {
@@ -41,7 +41,7 @@ pub struct Shuffled {
 /// # Panics
 /// If the batch size is 0.
 impl Batches for Shuffled {
-    fn of_epoch(&self, epoch: u64) -> Vec<Vec<u32>> {
+    fn epoch(&self, epoch: u64) -> Vec<Vec<u32>> {
         assert!(self.batch > 0, "Shuffled: the batch size is 0");
         let mut order: Vec<u32> = cotangent_engine::row_numbers(self.items).collect();
         order.shuffle(&mut rng::stream(self.seed, "order", epoch));
@@ -56,7 +56,7 @@ impl Batches for Shuffled {
 /// ```
 /// use cotangent_optim::train::{Batches, ByLength};
 /// let batches = ByLength { lengths: vec![5, 1, 2, 9, 1], elements: 6, seed: 42 };
-/// let mut epoch = batches.of_epoch(0);
+/// let mut epoch = batches.epoch(0);
 /// epoch.iter_mut().for_each(|batch| batch.sort());
 /// epoch.sort();
 /// assert_eq!(epoch, [vec![0], vec![1, 2, 4], vec![3]]);
@@ -72,7 +72,7 @@ pub struct ByLength {
 }
 
 impl Batches for ByLength {
-    fn of_epoch(&self, epoch: u64) -> Vec<Vec<u32>> {
+    fn epoch(&self, epoch: u64) -> Vec<Vec<u32>> {
         let mut rng = rng::stream(self.seed, "order", epoch);
         let length = |item: &u32| self.lengths[*item as usize];
         let mut order: Vec<u32> = cotangent_engine::row_numbers(self.lengths.len()).collect();

@@ -105,7 +105,7 @@ where
     /// Takes the remaining steps of an epoch.
     fn epoch(&mut self) -> Result<(), TrainError> {
         let number = self.state.history.epochs.len() as u64;
-        let epoch = self.task.batches.of_epoch(number);
+        let epoch = self.task.batches.epoch(number);
         let (found, done) = (epoch.len(), self.state.batch);
         if done as usize >= found {
             return Err(TrainError::Batches { epoch: number + 1, found, done });

@@ -148,14 +148,14 @@ pub struct Trainer<'a, R = ()> {
 impl Trainer<'_> {
     /// Trains for this many epochs, at a constant learning rate, without files.
     pub fn new(epochs: u64) -> Self {
-        Trainer::of_run(epochs, (), |(), ()| Ok(()))
+        Trainer::for_run(epochs, (), |(), ()| Ok(()))
     }
 }
 
 impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
     /// Same as [`new`](Trainer::new), with a description of the run, which checkpoints store. On resuming,
     /// `same` compares the checkpoint's description with this one; its error says what differs.
-    pub fn of_run(epochs: u64, run: R, same: fn(&R, &R) -> Result<(), String>) -> Self {
+    pub fn for_run(epochs: u64, run: R, same: fn(&R, &R) -> Result<(), String>) -> Self {
         Trainer {
             run,
             same,

@@ -118,7 +118,7 @@ pub fn classify(
         parameters: run.model(config.seed).count(),
         device: options.device.to_string(),
         outcomes,
-        test: Interval::of_mean(&tests),
+        test: Interval::mean(&tests),
     };
     metrics::write(out, &metrics)?;
     Ok(metrics)

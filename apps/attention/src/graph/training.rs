@@ -20,7 +20,7 @@ use super::{Config, MODEL, Outcome};
 struct WholeGraph;
 
 impl Batches for WholeGraph {
-    fn of_epoch(&self, epoch: u64) -> Vec<Vec<u32>> {
+    fn epoch(&self, epoch: u64) -> Vec<Vec<u32>> {
         vec![vec![u32::try_from(epoch).unwrap_or(u32::MAX)]]
     }
 }

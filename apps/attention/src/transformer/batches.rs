@@ -71,7 +71,7 @@ pub(super) struct BySource<'a> {
 }
 
 impl Batches for BySource<'_> {
-    fn of_epoch(&self, epoch: u64) -> Vec<Vec<u32>> {
+    fn epoch(&self, epoch: u64) -> Vec<Vec<u32>> {
         let mut rng = rng::stream(self.seed, purpose::ORDER, epoch);
         let pair = |item: u32| &self.pairs[item as usize];
         let mut order: Vec<u32> = (0..self.pairs.len() as u32).collect();
@@ -116,7 +116,7 @@ mod tests {
         };
         let pairs: Vec<Pair> = (0..500).map(pair).collect();
         let batches = BySource { pairs: &pairs, tokens: 64, seed: 1 };
-        let first_epoch = batches.of_epoch(0);
+        let first_epoch = batches.epoch(0);
         assert_eq!(first_epoch.iter().map(Vec::len).sum::<usize>(), 500);
         for batch in &first_epoch {
             let b = Batch::new(batch.iter().map(|&item| &pairs[item as usize]));
@@ -124,7 +124,7 @@ mod tests {
             assert!(b.sources.len().max(b.given.len()) <= 64);
             assert_eq!(b.tokens, b.next.iter().filter(|&&next| next != IGNORE).count());
         }
-        let second_epoch = batches.of_epoch(1);
+        let second_epoch = batches.epoch(1);
         assert!(second_epoch.len() == first_epoch.len() && second_epoch != first_epoch);
     }
 

@@ -268,7 +268,7 @@ impl TrainingConfig for Config {
 impl Config {
     /// A model of a named size, with normalisation after each sum and dropout of weights; otherwise the
     /// default options of the command line.
-    pub(super) fn of_size(size: Size, layers: usize, key_dim: Option<usize>) -> Self {
+    pub(super) fn sized(size: Size, layers: usize, key_dim: Option<usize>) -> Self {
         let (size, layers) = (config::name(size), layers.to_string());
         let sizes = ["--size", &size, "--layers", &layers];
         let more = ["--norm", "post", "--attention-dropout", "0.1"];

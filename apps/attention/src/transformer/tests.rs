@@ -22,7 +22,7 @@ fn narrow_queries_and_keys_save_what_the_paper_says() {
     // One layer and two give the number of any: the larger models need not be made.
     let count = |key: usize| {
         let [one, two] =
-            [1, 2].map(|layers| model(&Config::of_size(Size::Iwslt, layers, Some(key)), 8).count());
+            [1, 2].map(|layers| model(&Config::sized(Size::Iwslt, layers, Some(key)), 8).count());
         one + (LAYERS - 1) * (two - one)
     };
     let [wide, narrow] = [128, 16].map(count);
@@ -39,7 +39,7 @@ fn narrow_queries_and_keys_save_what_the_paper_says() {
 fn base_and_big_have_the_parameters_that_the_paper_says() {
     for (size, published) in [(Size::Base, 65), (Size::Big, 213)] {
         let [layers, width, ..] = size.numbers();
-        let count = |layers: usize| model(&Config::of_size(size, layers, None), 8).count();
+        let count = |layers: usize| model(&Config::sized(size, layers, None), 8).count();
         let [one, two] = [1, 2].map(count);
         let millions = (one + (layers - 1) * (two - one) + width * (37_000 - 8)) as f64 / 1e6;
         assert!((millions / f64::from(published) - 1.0).abs() < 0.05, "{size:?}: {millions}");
@@ -50,7 +50,7 @@ fn base_and_big_have_the_parameters_that_the_paper_says() {
 #[test]
 fn the_iwslt_model_takes_a_step() {
     let [layers, ..] = Size::Iwslt.numbers();
-    let config = Config::of_size(Size::Iwslt, layers, Some(16));
+    let config = Config::sized(Size::Iwslt, layers, Some(16));
     let mut model = model(&config, 20);
     let pairs = [
         Pair { source: vec![5, 6], target: vec![8, 9] },

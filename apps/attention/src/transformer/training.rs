@@ -207,7 +207,7 @@ impl Run<'_> {
         let validation = &self.data.validation;
         let order = BySource { pairs: validation, tokens: self.config.batch_tokens, seed: 0 };
         let losses: Vec<f64> = order
-            .of_epoch(0)
+            .epoch(0)
             .par_iter()
             .map_init(
                 || Tape::with_device(self.options.device.clone()),

@@ -17,7 +17,7 @@ pub(super) struct Trial {
     /// The columns of the first line: up to the last that is not empty, and all. 0 if its quotes are not
     /// closed.
     pub(super) first: [usize; 2],
-    /// Of all other lines: the smallest number of columns, and its line.
+    /// The smallest number of columns of all other lines, and its line.
     least: (usize, u64),
     /// The largest number of columns up to the last that is not empty, and its line.
     largest: (usize, u64),

@@ -31,7 +31,7 @@ pub(crate) struct EmbeddingOptions {
     /// file, its own].
     #[arg(long, allow_negative_numbers = true, value_delimiter = ',', help_heading = "Model")]
     pub(crate) kappa: Option<Vec<f64>>,
-    /// Of points with the same name keep the first, and leave out the others [default: they are an error].
+    /// Keep the first of points with the same name, and leave out the others [default: they are an error].
     #[arg(long, help_heading = "Data")]
     keep_first: bool,
 }

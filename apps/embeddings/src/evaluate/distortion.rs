@@ -32,7 +32,7 @@ pub struct Distortion {
 /// All pairs of a graph with at most this many nodes are measured.
 const EXACT: usize = 2000;
 
-/// Of a larger graph, the number of nodes that are drawn, and of others that each is compared with.
+/// In larger graphs: the number of nodes that are drawn, and of others that each is compared with.
 const DRAWN: [usize; 2] = [256, 4096];
 
 /// The distortion of an embedding of a graph, whose node i is the point `points_of[i]`. Edges have length 1

@@ -42,9 +42,9 @@ pub struct Classification {
     pub score: IsAScore,
     /// The least score of the pairs that are classified as true.
     pub threshold: f64,
-    /// Of the pairs classified as true, the share that is true.
+    /// The share of the pairs classified as true that is true.
     pub precision: f64,
-    /// Of the true pairs, the share that is classified as true.
+    /// The share of the true pairs that is classified as true.
     pub recall: f64,
     /// The harmonic mean of precision and recall.
     pub f1: f64,
@@ -85,7 +85,7 @@ impl IsAScore {
     }
 }
 
-/// Of more pairs, this many are drawn.
+/// At most this many pairs are classified; of more a sample.
 const PAIRS: usize = 100_000;
 
 /// Number of wrong pairs for each end of a true pair.

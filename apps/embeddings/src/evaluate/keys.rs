@@ -114,7 +114,7 @@ impl Keys {
 
     /// The keys of a tile.
     #[inline(always)]
-    pub(crate) fn of_tile(&self, origin: &Origin, tile: usize) -> Undivided<'_> {
+    pub(crate) fn tile(&self, origin: &Origin, tile: usize) -> Undivided<'_> {
         if self.product.is_some() {
             let distances = |lane| self.distance(origin, tile * TILE + lane).unwrap_or(f64::INFINITY);
             return Undivided { numerators: std::array::from_fn(distances), divisors: &self.divisors[tile] };
@@ -136,7 +136,7 @@ impl Keys {
     pub(crate) fn all(&self, u: usize) -> Vec<f64> {
         let origin = self.origin(u);
         (0..self.tiles())
-            .flat_map(|tile| self.of_tile(&origin, tile).divided().into_iter().take(self.len(tile)))
+            .flat_map(|tile| self.tile(&origin, tile).divided().into_iter().take(self.len(tile)))
             .collect()
     }
 

@@ -253,7 +253,7 @@ mod tests {
         }
         let graph = builder.finish();
         let held = Split { validation: vec![2], ..Split::new(&graph, 0.0, 0.0, 1).unwrap() };
-        // Of the nodes beside 0, 1 and 5 are nearer than 3, and 5 alone is no neighbour.
+        // Nodes 1 and 5 are nearer to 0 than 3 is, and 5 alone is no neighbour.
         let points = Tensor::new([6, 1], vec![0.0, 0.1, 0.9, 0.5, 0.7, -0.2]);
         let geometry = Geometry::new(Model::Euclidean, None).unwrap();
         let [validation, test] = held.evaluate(&points, geometry, &graph.neighbours(), Sample::ALL);

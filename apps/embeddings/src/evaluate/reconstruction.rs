@@ -144,7 +144,7 @@ fn count_nearer(keys: &Keys, rankings: &mut [Ranking]) {
         for ranking in &mut *rankings {
             let farthest = ranking.near[ranking.near.len() - 1];
             for tile in first..keys.tiles().min(first + BLOCK) {
-                let found = keys.of_tile(&ranking.origin, tile);
+                let found = keys.tile(&ranking.origin, tile);
                 if found.any_up_to(farthest) {
                     found.divided()[..keys.len(tile)].iter().for_each(|&key| ranking.count(key, 1));
                 }

@@ -1,6 +1,6 @@
 //! How close a graph is to a tree: Gromov's δ.
 //!
-//! Of the sums `d(w, x) + d(y, z)`, `d(w, y) + d(x, z)` and `d(w, z) + d(x, y)` of four nodes, the two
+//! Four nodes have three sums: `d(w, x) + d(y, z)`, `d(w, y) + d(x, z)` and `d(w, z) + d(x, y)`. The two
 //! largest differ by at most 2δ (Gromov 1987). Trees have δ = 0. The hyperbolic plane of curvature −1 has
 //! δ = ln 2 (Nica & Špakula 2016, corollary 5.4).
 

@@ -166,7 +166,7 @@ mod tests {
             let mut as_negative = AsNegative::new(&known, &formulas, &sampler, &table, width);
             as_negative.draw(3, &mut rng);
             let gradient = as_negative.gradient(5, point).to_vec();
-            // Of the pairs that were drawn, in f64 by the formula of the loss.
+            // The same for the pairs that were drawn, in f64, by the formula of the loss.
             let loss = |point: &[f64]| {
                 let mut draws = draws.clone();
                 let pairs = (0..IN_STEP).map(|_| known.heads[draws.random_range(0..known.heads.len())]);

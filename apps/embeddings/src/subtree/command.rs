@@ -61,7 +61,7 @@ struct Data {
     edges: PathBuf,
     #[command(flatten)]
     layout: EdgeOptions,
-    /// Of points with the same name keep the first, and leave out the others [default: they are an error].
+    /// Keep the first of points with the same name, and leave out the others [default: they are an error].
     #[arg(long, help_heading = "Data")]
     keep_first: bool,
     /// Sectional curvature of the embedding [default: -1; of a .safetensors file, its own].

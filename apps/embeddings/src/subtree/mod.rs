@@ -456,7 +456,7 @@ pub fn separate(
             positives,
             negatives,
             classifier,
-            interval: Interval::of_mean(&f1),
+            interval: Interval::mean(&f1),
             f1,
             loss: fits.iter().map(|fit| fit.loss).collect(),
             confusion: fits[0].confusion.clone(),

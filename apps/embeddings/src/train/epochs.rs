@@ -91,7 +91,7 @@ type Outcome = std::result::Result<f64, OptimError>;
 
 /// All pairs of an epoch are one batch of the training loop: what a step is, depends on the form.
 impl Batches for Sampler<'_> {
-    fn of_epoch(&self, epoch: u64) -> Vec<Vec<u32>> {
+    fn epoch(&self, epoch: u64) -> Vec<Vec<u32>> {
         vec![self.order(epoch)]
     }
 }

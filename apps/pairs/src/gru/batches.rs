@@ -22,14 +22,14 @@ impl PairBatches {
 }
 
 impl Batches for PairBatches {
-    fn of_epoch(&self, epoch: u64) -> Vec<Vec<u32>> {
+    fn epoch(&self, epoch: u64) -> Vec<Vec<u32>> {
         let Shuffled { items, batch, seed } = self.pairs;
         if !self.kept {
-            return self.pairs.of_epoch(epoch);
+            return self.pairs.epoch(epoch);
         }
         let pairs: Vec<u32> = row_numbers(items).collect();
         let batches: Vec<&[u32]> = pairs.chunks(batch).collect();
-        let order = Shuffled { items: batches.len(), batch: 1, seed }.of_epoch(epoch).concat();
+        let order = Shuffled { items: batches.len(), batch: 1, seed }.epoch(epoch).concat();
         order.into_iter().map(|i| batches[i as usize].to_vec()).collect()
     }
 }

@@ -100,7 +100,7 @@ impl Cli {
 
 impl Data {
     fn prefix(&self, noise: u32) -> Result<SentencePairs> {
-        let paper = Prefix::of_paper(noise);
+        let paper = Prefix::paper(noise);
         let [pairs, held_out, _] = paper.sizes;
         let held_out = self.held_out.unwrap_or(held_out);
         let sizes = [self.pairs.unwrap_or(pairs), held_out, held_out];

@@ -36,7 +36,7 @@ pub enum Nonlinearity {
 
 impl Nonlinearity {
     /// The nonlinearity of the recurrent cells in the authors' own program.
-    pub fn of_authors(body: Space) -> Self {
+    pub fn released(body: Space) -> Self {
         match body {
             Space::Euclidean => Nonlinearity::Tanh,
             Space::Hyperbolic => Nonlinearity::Identity,
@@ -251,7 +251,7 @@ impl Config {
         if let Some(CurvatureOption { kappa, learned }) = self.curvature {
             (self.kappa, self.learn_kappa) = (kappa, learned);
         }
-        self.cell.get_or_insert(Nonlinearity::of_authors(self.architecture.body));
+        self.cell.get_or_insert(Nonlinearity::released(self.architecture.body));
         self
     }
 

@@ -139,7 +139,7 @@ fn the_released_protocol_adds_the_bias_before_the_distance() {
 fn the_released_protocol_keeps_its_batches() {
     for protocol in [Protocol::Adam, Protocol::Released] {
         let batches = PairBatches::new(10, &Config { batch: 4, ..config(protocol, 42) });
-        let epochs: Vec<_> = (0..6).map(|epoch| batches.of_epoch(epoch)).collect();
+        let epochs: Vec<_> = (0..6).map(|epoch| batches.epoch(epoch)).collect();
         for epoch in &epochs {
             let mut all = epoch.concat();
             all.sort_unstable();

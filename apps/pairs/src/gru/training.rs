@@ -187,7 +187,7 @@ impl Run<'_> {
             Space::Euclidean => 0.0,
             Space::Hyperbolic => model.learned_kappa()[1].unwrap_or(self.config.kappa),
         };
-        // Of two classes, the hyperplane of the positive one is drawn.
+        // With two classes, the hyperplane of the positive one is drawn.
         let hyperplanes: Vec<_> = rows(points).into_iter().zip(rows(normals)).collect();
         let hyperplanes = if self.data.classes.len() == 2 { &hyperplanes[1..] } else { &hyperplanes };
         disk::classes(

@@ -54,7 +54,7 @@ const TRAINING: Training = Training {
 
 scenarios!("gru", APP, TRAINING, resumes);
 
-/// Of the Euclidean model too.
+/// The scenario, for a Euclidean model.
 #[test]
 fn a_euclidean_training_that_diverges_keeps_the_last_checkpoint() {
     let euclidean = |d: &Dir, name: Option<&str>| {

@@ -100,7 +100,7 @@ fn means(runs: &[&Metrics], figures: impl Fn(&Metrics) -> Option<Figures>) -> St
                     let averages = figures(metrics).unwrap_or_default().levels[level];
                     if by_type { averages.by_type.f1 } else { averages.by_mention.f1 }
                 };
-                Interval::of_mean(&runs.iter().map(f1).collect::<Vec<f64>>()).percent()
+                Interval::mean(&runs.iter().map(f1).collect::<Vec<f64>>()).percent()
             })
             .join(" / ")
     };

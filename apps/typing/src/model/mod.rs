@@ -38,12 +38,12 @@ pub(crate) struct Model<T: Float> {
     words: Tensor<T>,
 }
 
-/// Numbers of things that a model has.
+/// How many of each a model has.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counts {
-    /// Of points of characters.
+    /// Points of characters.
     pub(crate) characters: usize,
-    /// Of types.
+    /// Types.
     pub(crate) types: usize,
 }
 

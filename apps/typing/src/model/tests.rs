@@ -53,7 +53,7 @@ fn examples() -> Vec<Example> {
 
 fn types() -> Types {
     let names = ["/a", "/b", "/b/c", "/b/d", "/b/d/e"].map(str::to_owned).to_vec();
-    Types::of_mentions([&Mention { types: names, ..Mention::default() }]).unwrap()
+    Types::from_mentions([&Mention { types: names, ..Mention::default() }]).unwrap()
 }
 
 /// All models of Table 5, and those of the options.

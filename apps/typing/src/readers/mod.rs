@@ -44,7 +44,7 @@ pub fn read(path: &Path) -> Result<Mentions> {
     let mentions = read_lines(path, |line| {
         let json = *json.get_or_insert_with(|| line.trim_start().starts_with('{'));
         if json {
-            return of_json(line);
+            return parse_json(line);
         }
         let is_numbered = table::is_number(line.split('\t').next().unwrap_or_default());
         if lines == 0 {
@@ -84,7 +84,7 @@ fn read_lines(
 }
 
 /// The mentions of a line of JSON.
-fn of_json(line: &str) -> std::result::Result<Vec<Mention>, String> {
+fn parse_json(line: &str) -> std::result::Result<Vec<Mention>, String> {
     let value: Value = serde_json::from_str(line).map_err(|error| format!("not JSON: {error}"))?;
     if !value.is_object() {
         return Err("not a JSON object".to_owned());

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use cotangent_apps_common::error::Result;
 
-use super::{Mentions, of_json, read_lines};
+use super::{Mentions, parse_json, read_lines};
 use crate::mention::Mention;
 use crate::tokens::tokenise;
 
@@ -16,7 +16,7 @@ use crate::tokens::tokenise;
 pub fn read(path: &Path) -> Result<Mentions> {
     read_lines(path, |line| {
         let json = line.trim_start().starts_with('{') && !line.contains('\t');
-        if json { of_json(line) } else { Ok(vec![parse(line)?]) }
+        if json { parse_json(line) } else { Ok(vec![parse(line)?]) }
     })
 }
 

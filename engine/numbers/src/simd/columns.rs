@@ -31,12 +31,12 @@ impl<T: Storage> Column<T> {
     }
 
     /// Numbers that are written, and may be read.
-    pub(crate) fn of_mut(numbers: &mut [T]) -> Self {
+    pub(crate) fn from_mut(numbers: &mut [T]) -> Self {
         Column { start: numbers.as_mut_ptr(), mask: usize::MAX }
     }
 
     /// One number, repeated over a piece.
-    pub(crate) fn of_number(piece: &mut [T; PIECE]) -> Self {
+    pub(crate) fn from_number(piece: &mut [T; PIECE]) -> Self {
         Column { start: piece.as_mut_ptr(), mask: 0 }
     }
 

@@ -211,7 +211,7 @@ mod x86_64 {
                     self.store(&mut x.0);
                     // SAFETY: a value of this type exists only where the processor has the instructions. The
                     // column is one register, which the operation reads before it writes it.
-                    unsafe { called(&[Column::of_mut(&mut x.0)]) };
+                    unsafe { called(&[Column::from_mut(&mut x.0)]) };
                     Self::load(&x.0)
                 }
             )*
@@ -228,7 +228,7 @@ mod x86_64 {
                     let (mut x, mut y) = (Line([0.0; $width]), Line([0.0; $width]));
                     self.store(&mut x.0);
                     // SAFETY: as for one function.
-                    unsafe { called(&[Column::of_mut(&mut x.0), Column::of_mut(&mut y.0)]) };
+                    unsafe { called(&[Column::from_mut(&mut x.0), Column::from_mut(&mut y.0)]) };
                     (Self::load(&x.0), Self::load(&y.0))
                 }
             )*

@@ -41,10 +41,10 @@ impl<'a, T: Storage> Session<'a, T> {
             let mut columns: SmallVec<_> = (0..ends).map(|_| Column::of(&[])).collect();
             columns.extend(constants.iter_mut().zip(&program.constants).map(|(piece, &constant)| {
                 piece.fill(constant);
-                Column::of_number(piece)
+                Column::from_number(piece)
             }));
             let blocks = blocks.as_chunks_mut::<BLOCK>().0.iter_mut().take(program.columns);
-            columns.extend(blocks.map(|block| Column::of_mut(block)));
+            columns.extend(blocks.map(|block| Column::from_mut(block)));
             work(&mut Session { program, columns, ends: last, memory: PhantomData })
         })
     }
@@ -63,7 +63,7 @@ impl<'a, T: Storage> Session<'a, T> {
             match *input {
                 Input::Number(number) => {
                     pieces[k].fill(number);
-                    columns[k] = Column::of_number(&mut pieces[k]);
+                    columns[k] = Column::from_number(&mut pieces[k]);
                 }
                 Input::Column(column) => {
                     assert!(column.len() == count, "inputs and outputs of one length");
@@ -85,7 +85,7 @@ impl<'a, T: Storage> Session<'a, T> {
                 }
             }
             for (k, output) in outputs.iter_mut().enumerate() {
-                columns[program.inputs + k] = Column::of_mut(&mut output[start..start + length]);
+                columns[program.inputs + k] = Column::from_mut(&mut output[start..start + length]);
             }
             // SAFETY: a program numbers its columns as they stand here, and writes outputs and intermediate
             // results alone. Inputs and outputs have `length` elements, which are whole pieces; intermediate
@@ -101,7 +101,7 @@ impl<'a, T: Storage> Session<'a, T> {
         let (of_inputs, of_outputs) = pieces.split_at_mut(program.inputs);
         for (k, (input, piece)) in inputs.iter().zip(of_inputs).enumerate() {
             columns[k] = match input {
-                Input::Number(_) => Column::of_number(piece),
+                Input::Number(_) => Column::from_number(piece),
                 Input::Column(column) => {
                     piece.fill(T::one());
                     piece[..count - start].copy_from_slice(&column[start..]);
@@ -110,7 +110,7 @@ impl<'a, T: Storage> Session<'a, T> {
             };
         }
         for (column, piece) in columns[program.inputs..].iter_mut().zip(of_outputs.iter_mut()) {
-            *column = Column::of_mut(piece);
+            *column = Column::from_mut(piece);
         }
         // SAFETY: as above; every column has a piece.
         unsafe { columns::run(&program.steps, columns, PIECE) };

@@ -131,7 +131,7 @@ fn forward_range<T: Storage>(
     range: Range<usize>,
     out: Results<'_, T>,
 ) {
-    let specialised: Option<Forward<T>> = plan.specialised.of_type().map(|kernel| kernel.forward);
+    let specialised: Option<Forward<T>> = plan.specialised.for_type().map(|kernel| kernel.forward);
     match specialised {
         Some(forward) => forward(plan, vectors, parameters, width, range, out),
         None => planned::forward(plan, vectors, parameters, width, range, out),
@@ -160,7 +160,7 @@ fn forward_one<T: Storage>(plan: &RowPlan, rows: &[&[T]], params: &[f64], out: R
     let one = Broadcast::cycled(1);
     let vectors: SmallVec<[_; 4]> =
         rows.iter().map(|&data| Operand { data, rows: one, constant: None }).collect();
-    let parameters: SmallVec<[_; PARAMS]> = params.iter().map(|&x| Parameter::of_constant(x)).collect();
+    let parameters: SmallVec<[_; PARAMS]> = params.iter().map(|&x| Parameter::constant_number(x)).collect();
     forward_range(plan, &vectors, &parameters, rows[0].len(), 0..1, out);
 }
 
@@ -250,7 +250,7 @@ impl RowPlan {
         let width = operands.width;
         let (vectors, parameters) = operands.split(self.vectors);
         let n = g.len() / if self.vector { width } else { 1 };
-        let specialised: Option<Backward<T>> = self.specialised.of_type().map(|kernel| kernel.backward);
+        let specialised: Option<Backward<T>> = self.specialised.for_type().map(|kernel| kernel.backward);
         for_each_piece(&operands.reads(self.vectors), n, 40 + 3 * width, grads, |piece| match specialised {
             Some(backward) => backward(self, vectors, &parameters, piece, width, g),
             None => planned::backward(self, vectors, &parameters, piece, width, g),

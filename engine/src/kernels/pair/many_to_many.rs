@@ -63,7 +63,7 @@ impl<T: Storage> ManyToMany<T> {
     /// # Panics
     /// If the formula takes another count of parameters.
     pub fn new(formula: &'static Compiled<Pair>, params: &[f64]) -> Self {
-        let kernel = formula.of_type().score;
+        let kernel = formula.for_type().score;
         assert_eq!(kernel.counts()[2], params.len(), "{}: number of parameters", kernel.name());
         ManyToMany { kernel, params: SmallVec::from_slice(params), pairings: Vec::new(), slopes: Vec::new() }
     }

@@ -375,7 +375,7 @@ impl<T: Float> Operation<T> for RowDerivative {
 
 /// A row formula's derivative along tangents of its vectors, without a tape. The parameters are constants.
 #[track_caller]
-pub(crate) fn of_tensors<T: Float>(
+pub(crate) fn from_tensors<T: Float>(
     plan: &'static RowPlan,
     vectors: &[&Tensor<T>],
     tangents: &[&Tensor<T>],

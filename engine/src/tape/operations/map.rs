@@ -26,7 +26,7 @@ impl<T: Float> Tape<T> {
         _formula: F,
         operands: [Var<'t, T>; K],
     ) -> Var<'t, T> {
-        self.operation(T::map_operation(F::compiled().of_type()), &operands)
+        self.operation(T::map_operation(F::compiled().for_type()), &operands)
     }
 }
 

@@ -58,7 +58,7 @@ impl<'t, T: Float> Pairs<'t, T> {
         numbers: [&[Var<'t, T>]; 2],
         params: &[Var<'t, T>],
     ) -> Self {
-        let kernels: &'static PairKernels<T> = formula.of_type();
+        let kernels: &'static PairKernels<T> = formula.for_type();
         let given = [numbers[0].len(), numbers[1].len(), params.len()];
         let counts = kernels.score.counts();
         assert!(

@@ -176,7 +176,7 @@ impl Device {
 
     /// The device that the environment variable `COTANGENT_DEVICE` names (for tests), else the
     /// processor.
-    pub(crate) fn of_environment() -> Self {
+    pub(crate) fn from_environment() -> Self {
         static DEVICE: OnceLock<Device> = OnceLock::new();
         let named = || match std::env::var("COTANGENT_DEVICE") {
             Ok(name) if !name.is_empty() => {
@@ -188,7 +188,7 @@ impl Device {
     }
 
     #[cfg(feature = "opencl")]
-    pub(crate) fn of_queue(queue: self::queue::Queue) -> Self {
+    pub(crate) fn from_queue(queue: self::queue::Queue) -> Self {
         Device(Kind::OpenCl(queue))
     }
 

@@ -85,7 +85,7 @@ pub(super) fn backward<T: Storage>(
 pub(crate) fn survey_one(plan: &RowPlan, rows: &[&[f64]], params: &[f64]) -> Vec<f64> {
     let (width, one) = (rows[0].len(), Broadcast::cycled(1));
     let vectors: Vec<_> = rows.iter().map(|&data| Operand { data, rows: one, constant: None }).collect();
-    let parameters: Vec<_> = params.iter().map(|value| Parameter::of_constant(*value)).collect();
+    let parameters: Vec<_> = params.iter().map(|value| Parameter::constant_number(*value)).collect();
     let sizes = Sizes::new::<f64>(plan, width, 1, false);
     sizes.with_memory(|memory| {
         let mut chunk = Chunk::<f64, Portable>::new(plan, width, sizes, memory);
