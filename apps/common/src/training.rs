@@ -31,13 +31,14 @@ pub struct TrainingOptions {
     /// The device.
     #[command(flatten)]
     pub device: DeviceOption,
-    /// Output directory.
+    /// Output directory. The files of an earlier run there go to its subdirectory "previous-1", or the next
+    /// number that is free.
     #[arg(long, default_value = OUT, help_heading = RUN)]
     pub out: PathBuf,
     /// Continue from the checkpoint in the output directory.
     #[arg(long, help_heading = RUN)]
     pub resume: bool,
-    /// Seconds between checkpoints. One is also written at the end.
+    /// Seconds between checkpoints; 0 writes one after every step. One is also written at the end.
     #[arg(long, default_value_t = 30, help_heading = RUN)]
     pub checkpoint_every: u64,
 }

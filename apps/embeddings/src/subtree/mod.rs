@@ -116,7 +116,7 @@ pub fn published(root: &str, classifier: Classifier, dim: usize) -> Option<(f64,
 #[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Config {
     /// Root of a subtree. May be given several times [default: the four roots of Table 2].
-    #[arg(long = "root", help_heading = "Data")]
+    #[arg(long = "root", value_name = "ROOT", help_heading = "Data")]
     pub roots: Vec<String>,
     /// How the classifiers are trained.
     #[arg(long, value_enum, default_value_t = Solver::Adam, help_heading = "Training")]
