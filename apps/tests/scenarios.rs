@@ -176,6 +176,8 @@ pub(crate) fn a_bad_checkpoint_is_refused_and_nothing_is_lost(app: &App, trainin
     fs::create_dir(&out).unwrap();
     assert!(resumed(&[]).contains("checkpoint.bin: No such file"));
     app.succeeds(&words(&arguments));
+    let elsewhere = (training.arguments)(&d, None);
+    app.is_refused_in_a_held_directory(&[&words(&elsewhere)[..], &["--resume"]].concat(), &out);
     let other = resumed(&[["--seed", "7"]]);
     assert!(
         other.ends_with("checkpoint.bin: the checkpoint does not fit: a run with another --seed"),

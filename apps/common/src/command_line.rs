@@ -28,7 +28,7 @@ pub fn parse_app_with<C: CommandFactory + FromArgMatches>(
     app: &Application,
     change: impl FnOnce(Command) -> Command,
 ) -> C {
-    parse_command(change(described(C::command(), app)))
+    parse_command(change(described(C::command(), app)), None)
 }
 
 /// The command with the description of an application. Its main subcommand has the same examples and default
@@ -48,13 +48,29 @@ fn described(command: Command, app: &Application) -> Command {
     }
 }
 
-fn parse_command<C: FromArgMatches>(command: Command) -> C {
+/// Same as [`parse_app_with`]; without a subcommand it is as if `default` were given.
+pub fn parse_app_or<C: CommandFactory + FromArgMatches>(
+    app: &Application,
+    default: &'static str,
+    change: impl FnOnce(Command) -> Command,
+) -> C {
+    parse_command(change(described(C::command(), app)), Some(default))
+}
+
+fn parse_command<C: FromArgMatches>(command: Command, default: Option<&'static str>) -> C {
     let command = with_common_options(command);
     let matches = command.clone().try_get_matches().unwrap_or_else(|error| exit(&error));
     if let Some(directory) = matches.get_one::<PathBuf>("generate") {
         std::process::exit(report(generate(command, directory)).into());
     }
     print::set_style(Style { quiet: matches.get_flag("quiet"), json: matches.get_flag("json") });
+    let matches = match default {
+        Some(default) if matches.subcommand_name().is_none() => {
+            let name = command.get_name().to_owned();
+            command.try_get_matches_from([&name, default]).unwrap_or_else(|error| exit(&error))
+        }
+        _ => matches,
+    };
     C::from_arg_matches(&matches).unwrap_or_else(|error| exit(&error))
 }
 

@@ -15,7 +15,7 @@ mod wordnet;
 
 use clap::{Parser, Subcommand};
 use cotangent_apps_common::application::Application;
-use cotangent_apps_common::command_line::parse_app;
+use cotangent_apps_common::command_line::parse_app_or;
 use cotangent_apps_common::error::exit_code;
 
 /// The application `poincare`.
@@ -34,11 +34,15 @@ pub const APP: Application = Application {
         ("`poincare`", "embeds the mammals of WordNet, which are built in, and evaluates the result"),
         (
             "`poincare train --edges FILE …`",
-            "embeds any graph: a table with tabs, commas or spaces, or GraphML, plain or gzip, and says how it read it; for a hierarchy list each child with its parent, and add `--closure`. `--model` names a space or a product (`poincare:5,sphere:3`), `--learn-kappa` learns curvatures, `--loss` takes cones, `--test` holds edges out",
+            "embeds any graph: a table with tabs, commas or spaces, or GraphML, plain or gzip, and says \
+             how it read it; for a hierarchy list each child with its parent, and add `--closure`. \
+             `--model` names a space or a product (`poincare:5,sphere:3`), `--learn-kappa` learns \
+             curvatures, `--loss` takes cones, `--test` holds edges out",
         ),
         (
             "`poincare evaluate --edges FILE`; `neighbours NAME`; `distance A B`",
-            "exact mean rank and MAP, distortion, is-a classification; the nearest points; how far two are apart. The nouns of WordNet are built in: `neighbours dog.n.01` needs no training",
+            "exact mean rank and MAP, distortion, is-a classification; the nearest points; how far two \
+             are apart. The nouns of WordNet are built in: `neighbours dog.n.01` needs no training",
         ),
         (
             "`poincare wordnet --dict DIR --out FILE`; `hyperbolicity --edges FILE`",
@@ -46,21 +50,23 @@ pub const APP: Application = Application {
         ),
         (
             "`poincare plot --out disk.svg`; `view --out page.html`",
-            "a picture: two dimensions in the Poincaré disk, a hierarchy of more as a layout by distance and subtree; a page to move, zoom and search in it",
+            "a picture: two dimensions in the Poincaré disk, a hierarchy of more as a layout by distance \
+             and subtree; a page to move, zoom and search in it",
         ),
         (
             "`poincare place --edges NEW --known OLD --out DIR`; `convert --out FILE`",
             "points for new nodes, all others fixed; word2vec, NumPy, safetensors, TSV",
         ),
     ],
-    writes: "`embedding.tsv`, `embedding.safetensors`, `disk.svg`, `view.html` (the page), held-out edges",
+    writes: "`embedding.tsv`, `embedding.safetensors`, `disk.svg`, `view.html` (the page), held-out edges; \
+        with `--evaluate-every` `course.svg` and `course.json`",
 };
 
 #[derive(Parser)]
 #[command(version)]
 struct Cli {
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Command,
 }
 
 #[derive(Subcommand)]
@@ -95,9 +101,11 @@ enum Command {
 /// Runs the command `poincare` with the process's arguments. Returns the exit code of the process: 0, or 2
 /// after an error.
 pub fn run() -> std::process::ExitCode {
-    let command = parse_app::<Cli>(&APP).command.unwrap_or_else(|| {
-        // The same defaults as `train`.
-        Cli::parse_from(["poincare", "train"]).command.expect("a command is given")
+    let Cli { command } = parse_app_or(&APP, "train", |command| {
+        // A pass over a large graph takes long, and a checkpoint little.
+        command.mut_subcommand("train", |train| {
+            train.mut_arg("checkpoint_every", |seconds| seconds.default_value("10"))
+        })
     });
     exit_code(match command {
         Command::Train(args) => train::train(&args),

@@ -57,6 +57,22 @@ const TRAINING: Training = Training {
 
 scenarios!("poincare", APP, TRAINING, resumes);
 
+/// Without a command it trains, and writes where the other commands look.
+#[test]
+fn without_a_command_it_trains() {
+    let d = Dir::new();
+    let mut child = Command::new(POINCARE.0);
+    let mut child =
+        child.current_dir(d.path("")).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let checkpoint = d.path("runs/poincare/checkpoint.bin");
+    while !Path::new(&checkpoint).exists() {
+        assert!(child.try_wait().unwrap().is_none());
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
 /// If the reader closes the outputs of another command.
 #[test]
 fn closed_outputs_end_no_evaluation() {
