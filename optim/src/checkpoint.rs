@@ -15,7 +15,7 @@ use crate::optimiser::{Count, Optimiser};
 use crate::state::State;
 
 /// Increase this when [`Content`] changes, the text of a manifold in it, or what an application of this
-/// workspace keeps as its progress. Since version 4 that of `poincare` says where the points started.
+/// workspace keeps as its progress. Since version 5 that of `poincare` is the training loop's.
 const VERSION: u32 = 5;
 
 #[derive(Serialize, Deserialize)]

@@ -5,8 +5,10 @@ use std::path::Path;
 
 use cotangent_engine::{Tape, Tensor, Var};
 use cotangent_manifolds::{Euclidean, Module, Param};
-use cotangent_optim::train::{Batches, ByLength, CHECKPOINT, Goal, History, Shuffled, TrainError, Trainer};
-use cotangent_optim::{RiemannianAdam, Schedule};
+use cotangent_optim::train::{
+    Batches, ByLength, CHECKPOINT, Goal, History, Shuffled, Taken, TrainError, Trainer,
+};
+use cotangent_optim::{OptimError, RiemannianAdam, Schedule};
 
 type Weights = Param<Euclidean, f64>;
 
@@ -247,4 +249,43 @@ fn a_training_that_cannot_continue_is_an_error() {
 fn the_best_model_needs_a_directory() {
     let (mut weights, mut adam) = start();
     let _ = trainer(1).best(Goal::Least).run(&mut weights, &mut adam, &BATCHES, loss, |_, _| Ok(0.0));
+}
+
+/// Steps of one's own: the weights grow by one each step. Step `wrong` has a loss that is no number, after a
+/// first loss that is one if it `begins`.
+fn grow(trainer: &mut Trainer<'_>, wrong: u64, begins: bool) -> (Result<History, TrainError>, Weights) {
+    let (mut weights, mut adam) = start();
+    let step = |weights: &mut Weights, _: &mut RiemannianAdam<f64>, taken: &mut Taken<'_>| {
+        weights.value_mut().data_mut().iter_mut().for_each(|x| *x += 1.0);
+        assert_eq!(weights.value().data()[0], taken.number as f64 + 1.0);
+        if begins || taken.number != wrong {
+            taken.goes_well();
+        }
+        Ok::<f64, OptimError>(if taken.number == wrong { f64::NAN } else { taken.items.len() as f64 })
+    };
+    (trainer.run_by(&mut weights, &mut adam, &BATCHES, step, |_, _| Ok(0.0)), weights)
+}
+
+#[test]
+fn steps_of_ones_own_are_resumed_and_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let trainer = || {
+        let often = Trainer::new(3).unit("pass").directory(directory.path());
+        often.checkpoint_every(std::time::Duration::ZERO)
+    };
+    // Batches of 20, 20 and 10 items: the mean over the items.
+    let (history, weights) = grow(&mut Trainer::new(3), 99, true);
+    assert_eq!((history.unwrap().epochs[2].loss, weights.value().data()[0]), (18.0, 9.0));
+    // The checkpoint before a step is good if the step's first loss is a number, else the one before it is kept.
+    for (begins, kept) in [(true, 5), (false, 4)] {
+        let error = grow(&mut trainer(), 5, begins).0.unwrap_err().to_string();
+        let file = directory.path().join(CHECKPOINT);
+        let wanted = format!(
+            "training stopped at pass 6: the loss is NaN; {} is the checkpoint after pass {kept}",
+            file.display()
+        );
+        assert_eq!(error, wanted);
+        let (history, weights) = grow(&mut trainer().resume(true), 99, true);
+        assert_eq!((history.unwrap().steps, weights.value().data()[0]), (9, 9.0));
+    }
 }

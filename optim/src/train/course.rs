@@ -25,8 +25,29 @@ pub(super) struct Task<'r, A, T: Float, N> {
     pub(super) evaluate: &'r mut Evaluate<'r, N>,
 }
 
-/// Takes a step by the loss of items, and returns this loss. The number is that of the steps before.
-type Step<'r, A, T, N> = dyn FnMut(&mut N, &mut Optimiser<A, T>, &[u32], u64) -> Result<f64, OptimError> + 'r;
+/// Takes a step by the loss of items, and returns this loss.
+type Step<'r, A, T, N> =
+    dyn FnMut(&mut N, &mut Optimiser<A, T>, &mut Taken<'_>) -> Result<f64, OptimError> + 'r;
+
+/// A step that is taken.
+pub struct Taken<'a> {
+    /// The numbers of its training examples.
+    pub items: &'a [u32],
+    /// Number of steps before it.
+    pub number: u64,
+    checkpoints: Option<&'a mut Checkpoints>,
+    kept: Result<(), TrainError>,
+}
+
+impl Taken<'_> {
+    /// Says, in a long step, that its first loss is finite: the checkpoint before it is good, and replaces the
+    /// one before at once. Without this call it does so when the step has ended.
+    pub fn goes_well(&mut self) {
+        if let (Some(checkpoints), Ok(())) = (&mut self.checkpoints, &self.kept) {
+            self.kept = checkpoints.keep();
+        }
+    }
+}
 
 /// The validation of a model after an epoch.
 type Evaluate<'r, N> = dyn FnMut(&N, &History) -> Result<f64, TrainError> + 'r;
@@ -133,7 +154,9 @@ where
         let (weight, number) = (self.weight(items), self.state.history.steps);
         let Task { model, optimiser, step, .. } = &mut self.task;
         optimiser.set_rate(self.rate * self.trainer.schedule.factor(number))?;
-        let loss = step(model, optimiser, items, number);
+        let mut taken = Taken { items, number, checkpoints: self.checkpoints.as_mut(), kept: Ok(()) };
+        let loss = step(model, optimiser, &mut taken);
+        taken.kept?;
         self.state.history.steps += 1;
         self.state.loss += self.checked("loss", loss)? * weight;
         self.state.batch += 1;

@@ -31,6 +31,7 @@ mod trainer;
 
 pub use batches::{Batches, ByLength, Shuffled};
 pub use checkpoints::{CHECKPOINT, Checkpoints};
+pub use course::Taken;
 pub use error::{Cause, Kept, TrainError};
 pub use model_file::{load_model, save_model};
 pub use trainer::{Epoch, Goal, History, Progress, Trainer};

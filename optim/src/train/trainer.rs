@@ -18,7 +18,7 @@ use crate::optimiser::Optimiser;
 use crate::schedule::Schedule;
 use crate::train::batches::Batches;
 use crate::train::checkpoints::CHECKPOINT;
-use crate::train::course::{Course, Task};
+use crate::train::course::{Course, Taken, Task};
 use crate::train::error::TrainError;
 use crate::train::model_file::load_model;
 
@@ -286,8 +286,8 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
         let Settings { seed, parts: [largest_count, smallest_part], .. } = self.settings;
         let is_split = self.device == Device::cpu();
         let weight = |items: &[u32]| items.iter().map(|&item| batches.weight(item)).sum::<f64>();
-        let step = |model: &mut N, optimiser: &mut Optimiser<A, T>, items: &[u32], number: u64| {
-            let count = items.len();
+        let step = |model: &mut N, optimiser: &mut Optimiser<A, T>, taken: &mut Taken<'_>| {
+            let (items, number, count) = (taken.items, taken.number, taken.items.len());
             let part = if is_split { count.div_ceil(largest_count).max(smallest_part) } else { count };
             let whole = weight(items);
             let parts: Vec<(u64, &[u32], f64)> =
@@ -301,8 +301,8 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
     }
 
     /// Same as [`run`](Self::run), by steps of one's own: for a model that is not trained on a tape, or not by
-    /// one loss a step. `step` takes a step for the given items, the number of steps before being its last
-    /// argument, and returns their mean loss.
+    /// one loss a step. `step` takes a step for the [items](Taken::items) and returns their mean loss. A long
+    /// step calls [`Taken::goes_well`] after its first loss.
     ///
     /// # Errors
     /// Those of [`run`](Self::run), and any of `step`.
@@ -314,7 +314,7 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
         model: &mut N,
         optimiser: &mut Optimiser<A, T>,
         batches: &impl Batches,
-        mut step: impl FnMut(&mut N, &mut Optimiser<A, T>, &[u32], u64) -> Result<f64, OptimError>,
+        mut step: impl FnMut(&mut N, &mut Optimiser<A, T>, &mut Taken<'_>) -> Result<f64, OptimError>,
         mut evaluate: impl FnMut(&N, &History) -> Result<f64, TrainError>,
     ) -> Result<History, TrainError>
     where

@@ -1,7 +1,7 @@
 //! Passes over the pairs of a graph: on a tape, or without one where the loss allows it.
 
 use cotangent::optim::OptimError;
-use cotangent::optim::train::Batches;
+use cotangent::optim::train::{Batches, Taken};
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
 
@@ -28,8 +28,8 @@ pub(crate) enum Form {
     Tape,
     /// Without a tape, batch by batch.
     Table,
-    /// Without a tape, without waiting for other threads: pair by pair, or with shared negative samples batch by
-    /// batch. A batch with own ones has so many nodes that threads would undo each other's steps.
+    /// Without a tape, without waiting for other threads: pair by pair, or with shared negative samples batch
+    /// by batch. A batch with own ones has so many nodes that threads would undo each other's steps.
     LockFree,
 }
 
@@ -79,17 +79,23 @@ impl StepFormulas {
 }
 
 /// Makes passes over the pairs of a graph.
-pub(crate) struct Epochs<'a> {
+pub(crate) struct Epochs<'a, T: Float> {
     form: Form,
+    batches: PairBatches<'a>,
+    tape: Tape<T>,
+}
+
+/// The pairs of a graph in batches.
+#[derive(Clone, Copy)]
+struct PairBatches<'a> {
     config: &'a Config,
     sampler: &'a Sampler<'a>,
-    device: Device,
 }
 
 /// The loss of a pass or a step, summed over the pairs.
 type Outcome = std::result::Result<f64, OptimError>;
 
-/// All pairs of an epoch are one batch of the training loop: what a step is, depends on the form.
+/// One step of the training loop is a pass over all pairs; [`Form`] says how it is computed.
 impl Batches for Sampler<'_> {
     fn epoch(&self, epoch: u64) -> Vec<Vec<u32>> {
         vec![self.order(epoch)]
@@ -115,60 +121,63 @@ pub(crate) fn sampler<'a>(graph: &'a Graph, config: &Config) -> Result<Sampler<'
     Ok(sampler)
 }
 
-impl<'a> Epochs<'a> {
+impl<'a, T: Shared> Epochs<'a, T> {
     /// # Errors
     /// If the options do not go together.
     pub(crate) fn new(config: &'a Config, sampler: &'a Sampler<'a>, device: &Device) -> Result<Self> {
-        Ok(Epochs { form: Form::new(config, device)?, config, sampler, device: device.clone() })
+        let tape = Tape::with_device(device.clone());
+        Ok(Epochs { form: Form::new(config, device)?, batches: PairBatches { config, sampler }, tape })
     }
 
-    /// Makes one pass over the pairs in this order, at the rate of `sgd`. Returns the mean loss per pair, or
-    /// the first loss that is not finite.
+    /// Makes one pass over all pairs, at the rate of `sgd`. Returns the mean loss per pair, or the first loss
+    /// that is not finite.
     ///
     /// # Errors
     /// If a point would not be finite.
-    pub(crate) fn pass<T: Shared>(
-        &self,
+    pub(crate) fn pass(
+        &mut self,
         parameters: &mut Parameters<T>,
         sgd: &mut RiemannianSgd<T>,
-        order: &[u32],
-        epoch: u64,
+        epoch: &mut Taken<'_>,
     ) -> Outcome {
-        let formulas = StepFormulas::new(self.config, sgd.rate());
+        let batches = self.batches;
+        let formulas = StepFormulas::new(batches.config, sgd.rate());
         let total = match (self.form, formulas) {
-            (Form::LockFree, Some(formulas)) => self.lock_free(parameters, epoch, order, &formulas)?,
+            (Form::LockFree, Some(formulas)) => batches.lock_free(parameters, epoch, &formulas)?,
             (Form::Table, Some(formulas)) => match &formulas.all_pairs {
-                None => self.on_table(parameters, epoch, order, formulas.own(Threads::Pool))?,
+                None => batches.on_table(parameters, epoch, formulas.own(Threads::Pool))?,
                 Some(all_pairs) => {
-                    self.on_table(parameters, epoch, order, formulas.shared(all_pairs, Threads::Pool))?
+                    batches.on_table(parameters, epoch, formulas.shared(all_pairs, Threads::Pool))?
                 }
             },
-            _ => self.on_tape(parameters, sgd, epoch, order)?,
+            _ => batches.on_tape(parameters, sgd, epoch, &mut self.tape)?,
         };
-        Ok(total / order.len() as f64)
+        Ok(total / epoch.items.len() as f64)
     }
+}
 
+impl PairBatches<'_> {
     /// One pass without waiting for other threads.
     fn lock_free<T: Shared>(
-        &self,
+        self,
         parameters: &mut Parameters<T>,
-        epoch: u64,
-        order: &[u32],
+        epoch: &Taken<'_>,
         formulas: &StepFormulas,
     ) -> Outcome {
         let manifold = *parameters.points.manifold();
-        let (sampler, batch) = (self.sampler, self.config.batch_of(order.len()));
+        let (sampler, order) = (self.sampler, epoch.items);
+        let batch = self.config.batch_of(order.len());
         let table = parameters.points.points_mut().data_mut();
         let loss = match &formulas.all_pairs {
             None => {
                 let division = Division { together: LOCK_FREE_TOGETHER, batch: 1 };
                 let step = || formulas.own(Threads::One);
-                lock_free::epoch(&manifold, step, sampler, epoch, order, division, table)
+                lock_free::epoch(&manifold, step, sampler, epoch.number, order, division, table)
             }
             Some(all_pairs) => {
                 let division = Division { together: batch, batch };
                 let step = || formulas.shared(all_pairs, Threads::One);
-                lock_free::epoch(&manifold, step, sampler, epoch, order, division, table)
+                lock_free::epoch(&manifold, step, sampler, epoch.number, order, division, table)
             }
         };
         loss.map_err(|node| diverged(parameters, node))
@@ -176,14 +185,13 @@ impl<'a> Epochs<'a> {
 
     /// One pass by such steps on the table of points.
     fn on_table<T: Shared, L: BatchLoss<T>>(
-        &self,
+        self,
         parameters: &mut Parameters<T>,
-        epoch: u64,
-        order: &[u32],
+        epoch: &mut Taken<'_>,
         mut step: Step<T, L>,
     ) -> Outcome {
         let width = parameters.points.value().width();
-        self.batches(epoch, order, |pairs, drawn| {
+        self.steps(epoch, |pairs, drawn| {
             let rows = parameters.points.points_mut().data_mut();
             let loss = step.step(self.sampler, pairs, drawn, &mut Table { rows, width });
             loss.map_err(|node| diverged(parameters, node))
@@ -191,18 +199,17 @@ impl<'a> Epochs<'a> {
     }
 
     /// One pass on the tape.
-    fn on_tape<T: Shared>(
-        &self,
+    fn on_tape<T: Float>(
+        self,
         parameters: &mut Parameters<T>,
         sgd: &mut RiemannianSgd<T>,
-        epoch: u64,
-        order: &[u32],
+        epoch: &mut Taken<'_>,
+        tape: &mut Tape<T>,
     ) -> Outcome {
-        let mut tape = Tape::with_device(self.device.clone());
-        self.batches(epoch, order, |pairs, drawn| {
+        let PairBatches { config, sampler } = self;
+        self.steps(epoch, |pairs, drawn| {
             tape.reset();
-            let losses = Losses { config: self.config, sampler: self.sampler, parameters, tape: &tape };
-            let batch_loss = losses.losses(pairs, drawn).sum();
+            let batch_loss = Losses { config, sampler, parameters, tape }.losses(pairs, drawn).sum();
             let loss = batch_loss.item();
             let gradients = tape.backward(batch_loss);
             let stepped = sgd.step(parameters, &gradients);
@@ -213,17 +220,22 @@ impl<'a> Epochs<'a> {
 
     /// Takes a `step` for each batch of pairs with what was drawn for it. Returns the loss, summed over the
     /// pairs, or the first one that is not finite.
-    fn batches(&self, epoch: u64, order: &[u32], mut step: impl FnMut(&[u32], &[u32]) -> Outcome) -> Outcome {
+    fn steps(self, epoch: &mut Taken<'_>, mut step: impl FnMut(&[u32], &[u32]) -> Outcome) -> Outcome {
+        let order = epoch.items;
         let batch = self.config.batch_of(order.len());
         let (mut drawn, mut total) = (Vec::new(), 0.0);
         let together = Config::drawn_together(batch);
         for (block, pairs) in order.chunks(together).enumerate() {
-            self.sampler.draw_batches(epoch, batch, block * (together / batch), pairs, &mut drawn);
+            let first = block * (together / batch);
+            self.sampler.draw_batches(epoch.number, batch, first, pairs, &mut drawn);
             let drawn = drawn.chunks(self.sampler.drawn(batch));
-            for (pairs, drawn) in pairs.chunks(batch).zip(drawn) {
+            for (i, (pairs, drawn)) in pairs.chunks(batch).zip(drawn).enumerate() {
                 let loss = step(pairs, drawn)?;
                 if !loss.is_finite() {
                     return Ok(loss);
+                }
+                if first + i == 0 {
+                    epoch.goes_well();
                 }
                 total += loss;
             }
@@ -239,6 +251,8 @@ fn diverged<T: Float>(parameters: &Parameters<T>, node: u32) -> OptimError {
 
 #[cfg(test)]
 mod tests {
+    use cotangent::optim::train::Trainer;
+
     use super::*;
     use crate::graph::Builder;
     use crate::train::config::default_config;
@@ -282,7 +296,12 @@ mod tests {
         let mut passes = Epochs::new(config, &sampler, &Device::default()).unwrap();
         passes.form = form.unwrap_or(passes.form);
         let mut sgd = RiemannianSgd::new(config.lr).unwrap();
-        (0..epochs).map(|e| passes.pass(parameters, &mut sgd, &sampler.order(e), e).unwrap()).collect()
+        let step = |parameters: &mut Parameters<f64>, sgd: &mut RiemannianSgd<f64>, epoch: &mut Taken<'_>| {
+            passes.pass(parameters, sgd, epoch)
+        };
+        let mut trainer = Trainer::new(epochs);
+        let history = trainer.run_by(parameters, &mut sgd, &sampler, step, |_, _| Ok(0.0)).unwrap();
+        history.epochs.iter().map(|epoch| epoch.loss).collect()
     }
 
     /// Points and losses after some epochs, from points near the origin.

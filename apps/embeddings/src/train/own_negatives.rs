@@ -30,9 +30,9 @@ struct Pass<T> {
     distances: OneToMany<T>,
     /// The candidates' points, and the gradients for them.
     rows: Tiles,
-    of_rows: Tiles,
+    row_gradients: Tiles,
     /// The gradient for the pair's first node.
-    of_first: Vec<f64>,
+    first_gradient: Vec<f64>,
     /// The derivatives of the loss by the distances.
     weights: Vec<f64>,
     /// The loss, summed over the pairs that are taken together.
@@ -91,8 +91,8 @@ impl<T: Float> Pass<T> {
         Pass {
             distances: OneToMany::new(formulas.distance.clone()),
             rows: Tiles::new(width),
-            of_rows: Tiles::new(width),
-            of_first: vec![0.0; width],
+            row_gradients: Tiles::new(width),
+            first_gradient: vec![0.0; width],
             weights: Vec::new(),
             loss: 0.0,
         }
@@ -129,11 +129,16 @@ impl<T: Float> Pass<T> {
         if factor != 1.0 {
             self.weights.iter_mut().for_each(|weight| *weight *= factor);
         }
-        self.distances.gradients(&self.rows, &self.weights, &mut self.of_first, &mut self.of_rows);
-        let (of_candidates, of_first) = gradients.split_at_mut(gradients.len() - width);
-        for (j, gradient) in of_candidates.chunks_exact_mut(width).enumerate() {
-            self.of_rows.read(j, gradient);
+        self.distances.gradients(
+            &self.rows,
+            &self.weights,
+            &mut self.first_gradient,
+            &mut self.row_gradients,
+        );
+        let (candidate_gradients, first_gradient) = gradients.split_at_mut(gradients.len() - width);
+        for (j, gradient) in candidate_gradients.chunks_exact_mut(width).enumerate() {
+            self.row_gradients.read(j, gradient);
         }
-        of_first.iter_mut().zip(&self.of_first).for_each(|(to, &x)| *to = T::nearest(x));
+        first_gradient.iter_mut().zip(&self.first_gradient).for_each(|(to, &x)| *to = T::nearest(x));
     }
 }

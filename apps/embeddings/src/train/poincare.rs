@@ -1,10 +1,10 @@
 //! Training of Poincaré embeddings: Nickel & Kiela 2017 (the ball), 2018 (the hyperboloid).
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
 use std::time::Instant;
 
-use cotangent::optim::train::{self, History, TrainError};
+use cotangent::optim::train::{self, History, Taken, TrainError};
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::geometry::Geometry;
@@ -32,7 +32,8 @@ use crate::train::points::Shared;
 /// differently, and change the last digits of the result.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
-    /// Output, checkpoints and device. Checkpoints are written between epochs, every 0 seconds after each.
+    /// Output, checkpoints and device. Checkpoints are written between epochs; with 0 seconds between them,
+    /// after each.
     pub run: options::RunOptions,
     /// The source of the edges, for the record.
     pub source: String,
@@ -71,7 +72,7 @@ pub struct Metrics {
     pub device: String,
     /// Mean loss per pair in each epoch.
     pub loss: Vec<f64>,
-    /// Seconds of training, summed over all resumed parts, without the evaluation.
+    /// Seconds of training and its checkpoints, summed over all resumed parts, without evaluations.
     pub train_seconds: f64,
     /// Pairs trained per second, without their negative samples.
     pub pairs_per_second: f64,
@@ -149,38 +150,49 @@ fn run<T: Shared>(split: &Split<'_>, config: &Config, options: &RunOptions) -> R
     let mut parameters: Parameters<T> = Parameters::new(points, config);
     let mut sgd = RiemannianSgd::new(config.lr)?;
     let sampler = epochs::sampler(graph, config)?;
-    let passes = Epochs::new(config, &sampler, &options.run.device)?;
+    let mut passes = Epochs::new(config, &sampler, &options.run.device)?;
     let evaluator = Evaluator::new(split, Sample { nodes: options.evaluate_nodes, seed: config.seed });
-    let mut course = Course::new(&options.run)?;
-    let mut progress = Progress::new("epoch", 0, config.epochs);
+    let course = RefCell::new(Course::new(&options.run)?);
+    let progress: RefCell<Option<Progress>> = RefCell::new(None);
     let mut trainer = training::trainer(config, graph.fingerprint(), &options.run)
         .unit("epoch")
         .schedule(config.schedule())
-        .display(|now| progress.update(now.history.steps, || figures(&now, graph.pairs.len())));
+        .display(|now| {
+            if let Some(progress) = &mut *progress.borrow_mut() {
+                progress.update(now.history.steps, || figures(&now, graph.pairs.len()));
+            }
+        });
     trainer.check()?;
     if !options.run.resume {
         output::set_aside(&options.run.out, |name| WRITTEN.contains(&name))?;
     }
     let last_pass = Cell::new(0.0);
-    let step = |parameters: &mut Parameters<T>, sgd: &mut RiemannianSgd<T>, order: &[u32], epoch| {
+    let step = |parameters: &mut Parameters<T>, sgd: &mut RiemannianSgd<T>, epoch: &mut Taken<'_>| {
+        course.borrow_mut().forget_after(epoch.number);
+        progress.borrow_mut().get_or_insert_with(|| Progress::new("epoch", epoch.number, config.epochs));
         let start = Instant::now();
-        let loss = passes.pass(parameters, sgd, order, epoch);
+        let loss = passes.pass(parameters, sgd, epoch);
         last_pass.set(start.elapsed().as_secs_f64());
         loss
     };
     let history = trainer.run_by(&mut parameters, &mut sgd, &sampler, step, |parameters, history| {
         let done = history.epochs.len() as u64 + 1;
-        if options.evaluate_every.is_some_and(|every| done.is_multiple_of(every)) {
+        // The last epoch is evaluated at the end.
+        let due = options.evaluate_every.is_some_and(|every| done.is_multiple_of(every));
+        if due && done < config.epochs {
             let (points, geometry) = parameters.learned_points(config);
             let scores = || evaluator.scores(&points.cast(), geometry, &sampler.neighbours);
-            course
-                .evaluate(done, history.seconds + last_pass.get(), scores)
-                .map_err(|error| TrainError::Other(Box::new(error)))?;
+            let seconds = history.seconds + last_pass.get();
+            let evaluated = course.borrow_mut().evaluate(done, seconds, scores);
+            evaluated.map_err(|error| TrainError::Other(Box::new(error)))?;
         }
         Ok(0.0)
     })?;
     drop(trainer);
-    progress.finish();
+    if let Some(progress) = progress.into_inner() {
+        progress.finish();
+    }
+    let course = course.into_inner();
     let (points, geometry) = parameters.learned_points(config);
     finish(&evaluator, config, options, &history, course, (&points, geometry), &sampler.neighbours)
 }
@@ -199,7 +211,7 @@ fn figures(now: &train::Progress<'_>, pairs: usize) -> Vec<Figure> {
 /// run that resumes goes on.
 struct Course {
     file: PathBuf,
-    /// Each with the seconds that it took.
+    /// Each with the seconds that it took, of those of the training's history.
     evaluations: Vec<(Evaluation, f64)>,
 }
 
@@ -212,13 +224,17 @@ impl Course {
         Ok(Course { file, evaluations })
     }
 
-    /// Seconds of training, of the seconds of training and evaluations.
+    /// Forgets the evaluations of a run that was killed after its last checkpoint.
+    fn forget_after(&mut self, epochs: u64) {
+        self.evaluations.retain(|(evaluation, _)| evaluation.epoch <= epochs);
+    }
+
+    /// Seconds of training, of those of training and evaluations.
     fn training(&self, seconds: f64) -> f64 {
         seconds - self.evaluations.iter().map(|(_, seconds)| seconds).sum::<f64>()
     }
 
-    /// Adds the scores after `done` epochs, in place of those of a run that was interrupted. `seconds` are
-    /// those of training and evaluations up to now.
+    /// Adds the scores after `done` epochs. `seconds` are those of training and evaluations up to now.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -230,9 +246,16 @@ impl Course {
     ) -> Result<()> {
         let start = Instant::now();
         let (score, [validation, _]) = scores();
-        self.evaluations.retain(|(before, _)| before.epoch < done);
         let evaluation = Evaluation::new(done, self.training(seconds), &score, validation);
-        self.evaluations.push((evaluation, start.elapsed().as_secs_f64()));
+        self.add(evaluation, start.elapsed().as_secs_f64())
+    }
+
+    /// Adds an evaluation that took so many seconds of the training's history.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    fn add(&mut self, evaluation: Evaluation, seconds: f64) -> Result<()> {
+        self.evaluations.push((evaluation, seconds));
         metrics::write_json(&self.file, &self.evaluations)
     }
 }
@@ -243,7 +266,7 @@ fn finish<T: Float>(
     config: &Config,
     options: &RunOptions,
     history: &History,
-    course: Course,
+    mut course: Course,
     (points, geometry): (&Tensor<T>, Geometry),
     neighbours: &Neighbours,
 ) -> Result<Metrics> {
@@ -256,11 +279,16 @@ fn finish<T: Float>(
     let (score, [validation, test]) = evaluator.scores(&points, geometry, neighbours);
     let evaluation_seconds = start.elapsed().as_secs_f64();
     let train_seconds = course.training(history.seconds);
-    let mut course: Vec<Evaluation> = course.evaluations.into_iter().map(|(found, _)| found).collect();
-    if options.evaluate_every.is_some() || !course.is_empty() {
-        if course.last().is_none_or(|last| last.epoch < config.epochs) {
-            course.push(Evaluation::new(config.epochs, train_seconds, &score, validation));
-        }
+    course.forget_after(config.epochs - 1);
+    let last = Evaluation::new(config.epochs, train_seconds, &score, validation);
+    match options.evaluate_every {
+        // A run that is resumed with more epochs has it in its course.
+        Some(every) if config.epochs.is_multiple_of(every) => course.add(last, 0.0)?,
+        None if course.evaluations.is_empty() => {}
+        _ => course.evaluations.push((last, 0.0)),
+    }
+    let course: Vec<Evaluation> = course.evaluations.into_iter().map(|(evaluation, _)| evaluation).collect();
+    if !course.is_empty() {
         evaluation::plot(&out.join("course.svg"), &course)?;
     }
     let metrics = Metrics {

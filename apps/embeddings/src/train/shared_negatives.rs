@@ -22,10 +22,10 @@ pub(crate) struct SharedNegatives<T: Float> {
     points: Vec<T>,
     /// The heads' and the second nodes' points, and the gradients of their distances.
     ends: [Tiles; 2],
-    of_ends: [Tiles; 2],
+    end_gradients: [Tiles; 2],
     /// The heads and the negatives as the formula of all pairs takes them, and their gradients.
     sides: [PairSide<T>; 2],
-    of_sides: [PairSide<T>; 2],
+    side_gradients: [PairSide<T>; 2],
     weights: Vec<f64>,
     /// The distances of a pair's candidates, and the derivatives of its loss by these.
     distances: Vec<T>,
@@ -43,9 +43,9 @@ impl<T: Float> SharedNegatives<T> {
             all_pairs: ManyToMany::new(all_pairs.formula, &all_pairs.params),
             points: Vec::new(),
             ends: [tiles(), tiles()],
-            of_ends: [tiles(), tiles()],
+            end_gradients: [tiles(), tiles()],
             sides: [PairSide::default(), PairSide::default()],
-            of_sides: [PairSide::default(), PairSide::default()],
+            side_gradients: [PairSide::default(), PairSide::default()],
             weights: Vec::new(),
             distances: Vec::new(),
             slopes: Vec::new(),
@@ -81,14 +81,15 @@ impl<T: Float> BatchLoss<T> for SharedNegatives<T> {
         self.weights.resize(pairs.len(), 0.0);
         self.distances.resize(1 + negatives, T::zero());
         self.slopes.resize(1 + negatives, T::zero());
-        let (weights, distances, of_distances) = (&mut self.weights, &mut self.distances, &mut self.slopes);
+        let (weights, distances, distance_slopes) =
+            (&mut self.weights, &mut self.distances, &mut self.slopes);
         let (sign, mut total) = (T::nearest(self.sign), 0.0);
         let [left, right] = &self.sides;
         let formula_width = left.rows.len() / pairs.len();
         self.all_pairs.gradients(
             [left, right],
             formula_width,
-            &mut self.of_sides,
+            &mut self.side_gradients,
             &mut |i, scores, slopes| {
                 distances[0] = T::nearest(positives[i]);
                 distances[1..].iter_mut().zip(scores).for_each(|(distance, score)| *distance = *score * sign);
@@ -101,20 +102,20 @@ impl<T: Float> BatchLoss<T> for SharedNegatives<T> {
                     }
                 }
                 let factor = sampler.factor::<T>(pairs[i]);
-                total += factor * loss::ranking_with_gradient(distances, of_distances);
-                weights[i] = factor * of_distances[0].to_f64();
+                total += factor * loss::ranking_with_gradient(distances, distance_slopes);
+                weights[i] = factor * distance_slopes[0].to_f64();
                 let factor = T::nearest(factor) * sign;
-                slopes.iter_mut().zip(&of_distances[1..]).for_each(|(slope, x)| *slope = *x * factor);
+                slopes.iter_mut().zip(&distance_slopes[1..]).for_each(|(slope, x)| *slope = *x * factor);
             },
         );
-        let [of_heads, of_seconds] = &mut self.of_ends;
-        self.distance.gradients(&[u, v], weights, &mut [of_heads, of_seconds]);
-        let [left, right] = &self.of_sides;
+        let [head_gradients, second_gradients] = &mut self.end_gradients;
+        self.distance.gradients(&[u, v], weights, &mut [head_gradients, second_gradients]);
+        let [left, right] = &self.side_gradients;
         made.gradients([right, left], &mut self.gradients);
         let start = self.gradients.len();
         self.gradients.resize(batch.len() * width, 0.0);
         let rows = self.gradients[start..].chunks_exact_mut(pairs.len() * width);
-        for (end, rows) in self.of_ends.iter().zip(rows) {
+        for (end, rows) in self.end_gradients.iter().zip(rows) {
             rows.chunks_exact_mut(width).enumerate().for_each(|(i, row)| end.read(i, row));
         }
         total
