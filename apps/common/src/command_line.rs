@@ -54,7 +54,8 @@ pub fn parse_app_or<C: CommandFactory + FromArgMatches>(
     default: &'static str,
     change: impl FnOnce(Command) -> Command,
 ) -> C {
-    parse_command(change(described(C::command(), app)), Some(default))
+    // A command whose subcommands are not optional would print its help.
+    parse_command(change(described(C::command(), app)).arg_required_else_help(false), Some(default))
 }
 
 fn parse_command<C: FromArgMatches>(command: Command, default: Option<&'static str>) -> C {
