@@ -24,8 +24,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::files::embeddings::Embeddings;
 use crate::graph::Graph;
-
 use crate::graph::edges::ReadGraph;
+
 pub use command::{APP, run};
 
 /// A kind of logistic regression.
@@ -266,14 +266,54 @@ fn loss<'t>(logits: Var<'t, f64>, classes: &[u32], weight: [f64; 2]) -> Var<'t, 
     (of_class * weights).mean() * -1.0
 }
 
-/// A fit that is under way: the points and their classes, and how they are fitted.
+/// A subtree, and how its nodes are told from the others.
+#[derive(Clone, Copy)]
+struct Task<'a> {
+    root: &'a str,
+    /// The class of each node.
+    labels: &'a [u32],
+    classifier: Classifier,
+    seed: u64,
+    /// What is classified: the points, or their logarithms.
+    points: &'a Tensor<f64>,
+}
+
+impl Task<'_> {
+    fn fit(&self, ball: PoincareBall, config: &Config, device: &Device) -> Result<Fit> {
+        let split = Split::new(self.labels, self.seed);
+        let (task, split) = (self, &split);
+        match self.classifier {
+            Classifier::Hyperbolic => Fitting { geometry: ball, task, split, config, device }.fit(),
+            Classifier::Euclidean | Classifier::Log0 => {
+                Fitting { geometry: Euclidean, task, split, config, device }.fit()
+            }
+        }
+    }
+
+    /// The results of all seeds, of which this task has the first.
+    fn row(&self, fits: &[Fit]) -> Row {
+        let split = Split::new(self.labels, self.seed);
+        let f1: Vec<f64> = fits.iter().map(|fit| fit.confusion.f1(1)).collect();
+        let [positives, negatives] = [1, 0].map(|class| split.count(self.labels, class));
+        Row {
+            root: self.root.to_owned(),
+            positives,
+            negatives,
+            classifier: self.classifier,
+            interval: Interval::mean(&f1),
+            f1,
+            loss: fits.iter().map(|fit| fit.loss).collect(),
+            confusion: fits[0].confusion.clone(),
+        }
+    }
+}
+
+/// A fit that is under way.
 struct Fitting<'a, G> {
     geometry: G,
-    points: &'a Tensor<f64>,
-    labels: &'a [u32],
+    task: &'a Task<'a>,
     split: &'a Split,
     config: &'a Config,
-    seed: u64,
     device: &'a Device,
 }
 
@@ -284,9 +324,9 @@ where
     /// Fits logistic regression to the training points and tests it on the test points. Each of the two
     /// classes has a hyperplane: Ganea et al. 2018, eq. 23.
     fn fit(&self) -> Result<Fit> {
-        let mut rng = rng::stream(self.seed, purpose::INITIAL, 0);
+        let mut rng = rng::stream(self.task.seed, purpose::INITIAL, 0);
         let mut regression =
-            LogisticRegression::<G, f64>::new(self.geometry, self.points.width(), 2, &mut rng);
+            LogisticRegression::<G, f64>::new(self.geometry, self.task.points.width(), 2, &mut rng);
         let steps = match self.config.solver {
             Solver::Adam => self.by_adam(&mut regression)?,
             Solver::Lbfgs => self.by_lbfgs(&mut regression),
@@ -306,15 +346,15 @@ where
 
     /// The points of some nodes, `[nodes, dim]`, and their classes.
     fn part(&self, nodes: &[u32]) -> (Tensor<f64>, Vec<u32>) {
-        let rows = nodes.iter().flat_map(|&i| self.points.row(i as usize)).copied().collect();
-        let classes: Vec<u32> = nodes.iter().map(|&i| self.labels[i as usize]).collect();
-        (Tensor::new([nodes.len(), self.points.width()], rows), classes)
+        let rows = nodes.iter().flat_map(|&i| self.task.points.row(i as usize)).copied().collect();
+        let classes: Vec<u32> = nodes.iter().map(|&i| self.task.labels[i as usize]).collect();
+        (Tensor::new([nodes.len(), self.task.points.width()], rows), classes)
     }
 
     /// The weight of each class.
     fn weight(&self) -> [f64; 2] {
         [0, 1].map(|class| {
-            let share = self.split.count(self.labels, class)[0] as f64 / self.split.train.len() as f64;
+            let share = self.split.count(self.task.labels, class)[0] as f64 / self.split.train.len() as f64;
             if self.config.balanced { 0.5 / share } else { 1.0 }
         })
     }
@@ -322,7 +362,7 @@ where
     /// Trains on batches. Returns the number of steps.
     fn by_adam(&self, regression: &mut LogisticRegression<G, f64>) -> Result<u64> {
         let Fitting { geometry, split, config, .. } = self;
-        let batches = Shuffled { items: split.train.len(), batch: config.batch, seed: self.seed };
+        let batches = Shuffled { items: split.train.len(), batch: config.batch, seed: self.task.seed };
         let steps = options::steps(config.epochs, batches.items.div_ceil(config.batch) as u64)?;
         let weight = self.weight();
         let history = Trainer::new(config.epochs)
@@ -345,7 +385,7 @@ where
 
     /// Solves for the hyperplanes of all training points. Returns the largest number of iterations.
     fn by_lbfgs(&self, regression: &mut LogisticRegression<G, f64>) -> u64 {
-        let (geometry, dim, weight) = (self.geometry, self.points.width(), self.weight());
+        let (geometry, dim, weight) = (self.geometry, self.task.points.width(), self.weight());
         let (x, classes) = self.part(&self.split.train);
         // The unknowns are the points of both hyperplanes, then their normals: p₀ p₁ a₀ a₁.
         let manifold = Product::new(geometry, dim, Product::new(geometry, dim, Euclidean));
@@ -420,50 +460,21 @@ pub fn separate(
         config.roots.iter().map(|root| Ok((root, subtree(edges, graph, root)?))).collect::<Result<_>>()?;
 
     let seeds = options::seeds(config.seed, config.seeds)?;
-    let tasks: Vec<(&String, &[u32], Classifier, u64)> = subtrees
-        .iter()
-        .flat_map(|(root, labels)| Classifier::ALL.map(|classifier| (*root, labels.as_slice(), classifier)))
-        .flat_map(|(root, labels, classifier)| {
-            seeds.clone().map(move |seed| (root, labels, classifier, seed))
-        })
-        .collect();
-    let fits: Vec<Fit> = tasks
-        .par_iter()
-        .map(|&(_, labels, classifier, seed)| {
-            let split = Split::new(labels, seed);
-            let split = &split;
-            match classifier {
-                Classifier::Hyperbolic => {
-                    Fitting { geometry: ball, points: &points, labels, split, config, seed, device }.fit()
-                }
-                Classifier::Euclidean | Classifier::Log0 => {
-                    let points = if classifier == Classifier::Log0 { &logarithms } else { &points };
-                    Fitting { geometry: Euclidean, points, labels, split, config, seed, device }.fit()
-                }
-            }
-        })
-        .collect::<Result<_>>()?;
-
+    let mut tasks = Vec::new();
+    for (root, labels) in &subtrees {
+        for classifier in Classifier::ALL {
+            let points = if classifier == Classifier::Log0 { &logarithms } else { &points };
+            tasks.extend(seeds.clone().map(|seed| Task { root, labels, classifier, seed, points }));
+        }
+    }
+    let fits: Vec<Fit> =
+        tasks.par_iter().map(|task| task.fit(ball, config, device)).collect::<Result<_>>()?;
     let mut rows = Vec::new();
     let seeds = config.seeds as usize;
     for (tasks, fits) in tasks.chunks(seeds).zip(fits.chunks(seeds)) {
-        let (root, labels, classifier, seed) = tasks[0];
-        let split = Split::new(labels, seed);
-        let f1: Vec<f64> = fits.iter().map(|fit| fit.confusion.f1(1)).collect();
-        let [positives, negatives] = [1, 0].map(|class| split.count(labels, class));
-        let row = Row {
-            root: root.clone(),
-            positives,
-            negatives,
-            classifier,
-            interval: Interval::mean(&f1),
-            f1,
-            loss: fits.iter().map(|fit| fit.loss).collect(),
-            confusion: fits[0].confusion.clone(),
-        };
+        let row = tasks[0].row(fits);
         if dim == 2 {
-            let drawn = if classifier == Classifier::Log0 { &logarithms } else { &points };
-            picture(out, &row, drawn, labels, &fits[0], kappa)?;
+            picture(out, &row, tasks[0].points, tasks[0].labels, &fits[0], kappa)?;
         }
         rows.push(row);
     }
