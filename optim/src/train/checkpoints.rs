@@ -20,10 +20,10 @@ const MODEL: &str = "model.safetensors";
 /// The checkpoint files of a run: the last good checkpoint, and the next one until it is known to be good.
 /// The best model is handled alike: a better model replaces it only together with the next checkpoint. So the
 /// model and the checkpoint on disk always belong to the same history.
-pub struct Checkpoints {
+pub(super) struct Checkpoints {
     directory: PathBuf,
     unit: &'static str,
-    /// Number of steps or epochs done at the last good checkpoint.
+    /// Number of steps done at the last good checkpoint.
     good: u64,
     /// The same for the next checkpoint, if there is one.
     pending: Option<u64>,
@@ -34,13 +34,13 @@ pub struct Checkpoints {
 }
 
 impl Checkpoints {
-    /// Checkpoints of a run in a directory. `unit` is "step" or "epoch", and `done` is the number of them
+    /// Checkpoints of a run in a directory. `unit` is what a step is called, and `done` is the number of them
     /// done so far. Writes the first checkpoint at once, so that a directory that cannot be written to is
     /// reported before any work is done.
     ///
     /// # Errors
     /// If `write` fails.
-    pub fn new(
+    pub(super) fn new(
         directory: &Path,
         unit: &'static str,
         done: u64,
@@ -79,15 +79,15 @@ impl Checkpoints {
     }
 
     /// Whether this much time has passed since the last checkpoint.
-    pub fn due(&self, time: Duration) -> bool {
+    pub(super) fn due(&self, time: Duration) -> bool {
         self.last.elapsed() >= time
     }
 
-    /// Writes the next checkpoint, after `done` steps or epochs.
+    /// Writes the next checkpoint, after `done` steps.
     ///
     /// # Errors
     /// If `write` fails.
-    pub fn write(
+    pub(super) fn write(
         &mut self,
         done: u64,
         write: impl FnOnce(&Path) -> Result<(), CheckpointError>,
@@ -104,7 +104,7 @@ impl Checkpoints {
     /// # Errors
     /// If the value is not finite, or the step was refused. The last good checkpoint is kept, the next one is
     /// deleted.
-    pub fn checked(
+    pub(super) fn checked(
         &mut self,
         step: u64,
         what: &'static str,
@@ -129,7 +129,7 @@ impl Checkpoints {
     ///
     /// # Errors
     /// If the files cannot be renamed.
-    pub fn keep(&mut self) -> Result<(), TrainError> {
+    pub(super) fn keep(&mut self) -> Result<(), TrainError> {
         if let Some(done) = self.pending.take() {
             if std::mem::take(&mut self.better_model) {
                 let model = self.model();

@@ -40,8 +40,8 @@ pub struct Taken<'a> {
 }
 
 impl Taken<'_> {
-    /// Says, in a long step, that its first loss is finite: the checkpoint before it is good, and replaces the
-    /// one before at once. Without this call it does so when the step has ended.
+    /// Says, in a long step, that its first loss is finite: the checkpoint before it is good, and replaces
+    /// the one before at once. Without this call it does so when the step has ended.
     pub fn goes_well(&mut self) {
         if let (Some(checkpoints), Ok(())) = (&mut self.checkpoints, &self.kept) {
             self.kept = checkpoints.keep();

@@ -300,9 +300,9 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
         self.run_by(model, optimiser, batches, step, evaluate)
     }
 
-    /// Same as [`run`](Self::run), by steps of one's own: for a model that is not trained on a tape, or not by
-    /// one loss a step. `step` takes a step for the [items](Taken::items) and returns their mean loss. A long
-    /// step calls [`Taken::goes_well`] after its first loss.
+    /// Same as [`run`](Self::run), by steps of one's own: for a model that is not trained on a tape, or not
+    /// by one loss a step. `step` takes a step for the [items](Taken::items) and returns their mean loss. A
+    /// long step calls [`Taken::goes_well`] after its first loss.
     ///
     /// # Errors
     /// Those of [`run`](Self::run), and any of `step`.

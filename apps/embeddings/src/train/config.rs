@@ -208,7 +208,8 @@ fn constant() -> f64 {
 }
 
 /// The configuration of `poincare` without options.
-pub fn default_config() -> Config {
+#[cfg(test)]
+pub(crate) fn default_config() -> Config {
     config::parse(&[])
 }
 

@@ -110,17 +110,6 @@ impl Tiles {
         }
     }
 
-    /// Adds row `from` to row `to`.
-    ///
-    /// # Panics
-    /// If there are no such rows.
-    pub fn add(&mut self, to: usize, from: usize) {
-        let ((to, l), (from, k)) = (self.lane(to), self.lane(from));
-        for (to, from) in to.zip(from) {
-            self.blocks[to].0[l] += self.blocks[from].0[k];
-        }
-    }
-
     /// The blocks of a row, and its lane.
     #[inline(always)]
     fn lane(&self, j: usize) -> (Range<usize>, usize) {
