@@ -46,10 +46,10 @@ impl SeedsOption {
     /// # Errors
     /// If the number of runs is 0, the last seed would be too large, or a single run has no checkpoint to
     /// continue from.
-    pub fn runs(self, first: u64, out: &Path, resume: bool, of_table: bool) -> Result<Vec<Run>> {
+    pub fn runs(self, first: u64, out: &Path, resume: bool, in_table: bool) -> Result<Vec<Run>> {
         let single = self.seeds == 1;
         let checkpoint = |out: &Path| out.join("checkpoint.bin");
-        if single && resume && !of_table {
+        if single && resume && !in_table {
             let checkpoint = checkpoint(out);
             std::fs::metadata(&checkpoint).map_err(AppError::io(&checkpoint))?;
         }

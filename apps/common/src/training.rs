@@ -45,7 +45,7 @@ pub struct TrainingOptions {
 
 impl TrainingOptions {
     /// Calls `train` with each seed, from `first` on, and returns its results with their seeds. Several seeds
-    /// have subdirectories of `out`. `of_table` says whether the training is one of several of a command.
+    /// have subdirectories of `out`. `in_table` says whether the training is one of several of a command.
     ///
     /// # Errors
     /// As [`SeedsOption::runs`], and any of `train`.
@@ -53,12 +53,12 @@ impl TrainingOptions {
         &self,
         first: u64,
         out: &Path,
-        of_table: bool,
+        in_table: bool,
         device: &Device,
         mut train: impl FnMut(u64, &RunOptions) -> Result<M>,
     ) -> Result<Vec<(u64, M)>> {
         let mut results = Vec::new();
-        for run in self.seeds.runs(first, out, self.resume, of_table)? {
+        for run in self.seeds.runs(first, out, self.resume, in_table)? {
             let options = RunOptions {
                 out: run.out,
                 resume: run.resume,

@@ -295,9 +295,9 @@ impl Train {
         search: &Search,
         device: &Device,
     ) -> Result<Compared<'a>> {
-        let of_table = self.table.is_some() || variant.out != self.training.out;
+        let in_table = self.table.is_some() || variant.out != self.training.out;
         let first = self.config.seed;
-        let runs = self.training.each_seed(first, &variant.out, of_table, device, |seed, run| {
+        let runs = self.training.each_seed(first, &variant.out, in_table, device, |seed, run| {
             let metrics = train(text, &self.config(scores, &variant, seed)?, scores, search, run)?;
             report(&metrics);
             Ok(metrics)

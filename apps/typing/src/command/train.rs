@@ -71,8 +71,8 @@ impl Train {
         out: &Path,
         device: &Device,
     ) -> Result<Vec<(u64, Metrics)>> {
-        let of_table = self.table.is_some();
-        let results = self.training.each_seed(config.seed, out, of_table, device, |seed, run| {
+        let in_table = self.table.is_some();
+        let results = self.training.each_seed(config.seed, out, in_table, device, |seed, run| {
             let metrics = train::train(data, &Config { seed, ..config.clone() }, run)?;
             report(&metrics);
             Ok(metrics)
