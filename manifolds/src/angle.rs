@@ -7,8 +7,8 @@ use cotangent_engine::{Rows, Scalar, row_formula};
 use crate::euclidean::formulas::{Add, Sub};
 
 /// See [`Manifold::angle`](crate::Manifold::angle); `norm` is that of tangent vectors at `x`. Unit vectors at
-/// an angle θ are 2 sin(θ/2) apart, and their sum has the length 2 cos(θ/2). So the error is a few units of
-/// 10⁻¹⁶ everywhere; the arc cosine would lose half of the digits near 0 and π.
+/// an angle θ are 2 sin(θ/2) apart, and their sum has the length 2 cos(θ/2). So the error is a few units
+/// of 10⁻¹⁶ everywhere; the arc cosine would lose half of the digits near 0 and π.
 pub(crate) fn between<R: Rows>(x: &R, vectors: [&R; 2], norm: impl Fn(&R) -> R::Scalar) -> R::Scalar {
     let [u, v] = vectors.map(|v| R::vector(Unit, [v], [&norm(v)]));
     let [difference, sum] = [R::vector(Sub, [&u, &v], []), R::vector(Add, [&u, &v], [])];

@@ -1,8 +1,8 @@
 //! The list of manifolds and of formulas. Whatever names all of them comes from here.
 
 /// Reads the list below. From the manifolds it makes the module `spaces`, which the crate and the prelude
-/// export, and `for_each_manifold!`, by which tests run on all of them; from the files with formulas the module
-/// `formulas`.
+/// export, and `for_each_manifold!`, by which tests run on all of them; from the files with formulas the
+/// module `formulas`.
 macro_rules! manifolds {
     (
         families {$(

@@ -276,7 +276,8 @@ fn steps_of_ones_own_are_resumed_and_named() {
     // Batches of 20, 20 and 10 items: the mean over the items.
     let (history, weights) = grow(&mut Trainer::new(3), 99, true);
     assert_eq!((history.unwrap().epochs[2].loss, weights.value().data()[0]), (18.0, 9.0));
-    // The checkpoint before a step is good if the step's first loss is a number, else the one before it is kept.
+    // The checkpoint before a step is good if the step's first loss is a number, else the one before it is
+    // kept.
     for (begins, kept) in [(true, 5), (false, 4)] {
         let error = grow(&mut trainer(), 5, begins).0.unwrap_err().to_string();
         let file = directory.path().join(CHECKPOINT);

@@ -110,8 +110,9 @@ impl RowPlan {
         run_along(program, [inputs, self.outputs], rows, invariant)
     }
 
-    /// [`cotangents`](Self::cotangents) of several rows, with tangents: `argument(k, row)` is a row's argument
-    /// k, of the invariants and the cotangents of the outputs. The results of a row are neighbours.
+    /// [`cotangents`](Self::cotangents) of several rows, with tangents: `argument(k, row)` is a row's
+    /// argument k, of the invariants and the cotangents of the outputs. The results of a row are
+    /// neighbours.
     pub(crate) fn cotangents_along(
         &self,
         rows: usize,

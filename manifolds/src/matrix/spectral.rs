@@ -38,8 +38,8 @@ impl Eigen {
         Eigen::relative(&Matrix::identity(x.rows), &Matrix::identity(x.rows), x)
     }
 
-    /// From the exponential `L⁻¹ Y L⁻ᵀ`, with `L Lᵀ = X`: by `Y − X` if X and Y are near, so that small
-    /// logarithms have all their digits, and by the factors of X and Y if they are far apart.
+    /// From the exponential `L⁻¹ Y L⁻ᵀ`, with `L Lᵀ = X`: by `Y − X` if X and Y are near, so
+    /// that small logarithms have all their digits, and by the factors of X and Y if they are far apart.
     pub(crate) fn relative(l: &Matrix, x: &Matrix, y: &Matrix) -> Self {
         let difference = whiten(l, &(y - x));
         if difference.norm() < 0.5 {

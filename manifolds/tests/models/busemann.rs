@@ -117,7 +117,8 @@ fn busemann_functions_of_the_vertical_directions() {
         let got = value.to_tensor().data()[0];
         assert!((got - want).abs() <= 4e-16 * want.abs(), "{got}, not {want}");
         let gradients = tape.backward(value.sum());
-        // The sum in the logarithm is 2w upwards and 2|w| ‖x‖² downwards; −2⟨t, ω_t⟩ is a term of it.
+        // The sum in the logarithm is 2w upwards and 2|w| ‖x‖² downwards; −2⟨t, ω_t⟩ is a term
+        // of it.
         let [of_x, of_ideal] = [row, ideal].map(|row| gradients.wrt(row).data().to_vec());
         let mut want = [x.clone(), x.clone()];
         for i in 0..x.len() {

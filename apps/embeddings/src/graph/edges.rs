@@ -45,8 +45,8 @@ const WANTED: Wanted = Wanted {
     written: &OWN_HEADERS,
 };
 
-/// The first line of the lists that [`Split::write`](crate::evaluate::link_prediction::Split::write) writes, without
-/// weights and with them.
+/// The first line of the lists that [`Split::write`](crate::evaluate::link_prediction::Split::write)
+/// writes, without weights and with them.
 pub(crate) const OWN_HEADERS: [&str; 2] = ["id1\tid2", "id1\tid2\tweight"];
 
 /// Reads an edge list, or a graph in GraphML if the file's name ends with `.graphml` or `.graphml.gz`.

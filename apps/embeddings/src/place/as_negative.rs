@@ -109,9 +109,9 @@ impl<'a, T: Float> AsNegative<'a, T> {
         }
     }
 
-    /// The gradient for a node at `point` as a negative sample of the pairs that were drawn, for a step by one
-    /// of its own `pairs` pairs. Over as many steps, the node is a negative sample as often as in an epoch of
-    /// training.
+    /// The gradient for a node at `point` as a negative sample of the pairs that were drawn, for a step by
+    /// one of its own `pairs` pairs. Over as many steps, the node is a negative sample as often as in an
+    /// epoch of training.
     pub(crate) fn gradient(&mut self, pairs: usize, point: &[T]) -> &[f64] {
         let distances = self.distances.numbers(point, &self.rows);
         let share = self.known.draws / (IN_STEP * pairs) as f64;

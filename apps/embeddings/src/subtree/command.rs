@@ -28,8 +28,8 @@ pub const APP: Application = Application {
     needs: &["--embedding", "none", "--edges", "none"],
     commands: &[(
         "`subtree --embedding FILE --edges FILE [--root NAME …]`",
-        "tells the nodes below a root from all others by their embedding, hyperbolic against Euclidean: Ganea \
-         et al. 2018, Table 2",
+        "tells the nodes below a root from all others by their embedding, hyperbolic against Euclidean: \
+         Ganea et al. 2018, Table 2",
     )],
     writes: "in two dimensions `ROOT-CLASSIFIER.svg`; no checkpoint",
 };

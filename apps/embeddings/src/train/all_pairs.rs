@@ -1,5 +1,6 @@
 //! All distances from some points to some others: a product of matrices and a formula of pairs, in place of a
-//! distance for every pair. Here: from the first nodes of a batch to negative samples that all its pairs share.
+//! distance for every pair. Here: from the first nodes of a batch to negative samples that all its pairs
+//! share.
 
 use cotangent::engine::compiled::{Compiled, Pair};
 use cotangent::engine::formulas::EuclideanDistance;

@@ -21,7 +21,8 @@ pub enum Start {
     Parents,
 }
 
-/// The random stream of the initial points; those of the sampling are in [`negatives`](crate::train::negatives).
+/// The random stream of the initial points; those of the sampling are in
+/// [`negatives`](crate::train::negatives).
 const INITIAL: u64 = 1;
 
 /// Largest absolute value of a coordinate about the origin, or the parent: Nickel & Kiela 2017.

@@ -20,7 +20,8 @@ pub(crate) struct Division {
     pub(crate) batch: usize,
 }
 
-/// One pass over the pairs in this order. Each thread has a step of its own. Returns the loss, summed over the pairs.
+/// One pass over the pairs in this order. Each thread has a step of its own. Returns the loss, summed over
+/// the pairs.
 ///
 /// # Errors
 /// A node whose point would not be finite.

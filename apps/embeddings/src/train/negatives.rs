@@ -249,7 +249,8 @@ mod tests {
     #[test]
     fn negatives_are_drawn_among_the_first_nodes() {
         let graph = star(10);
-        // Among the first three nodes they are searched for, among the first eight drawn until one is allowed.
+        // Among the first three nodes they are searched for, among the first eight drawn until one is
+        // allowed.
         for (power, count) in [(0.0, 3), (0.0, 8), (0.75, 3)] {
             let sampler = Sampler::new(&graph, 1, Negatives::Own(200), power).among_first(count);
             let mut candidates = vec![0; sampler.candidates()];

@@ -45,7 +45,8 @@ pub struct Objective {
     pub loss: Loss,
     /// Size of cones: K of entailment cones, the radius of umbral cones at curvature -1, the height of the
     /// light source of penumbral cones [default: 0.1, 1, 4].
-    #[arg(long = "cone-size", value_name = "CONE_SIZE", required = false, default_value_ifs = by("loss", |loss: Loss| loss.usual().0))]
+    #[arg(long = "cone-size", value_name = "CONE_SIZE", required = false)]
+    #[arg(default_value_ifs = by("loss", |loss: Loss| loss.usual().0))]
     #[arg(allow_negative_numbers = true, help_heading = "Training")]
     pub size: f64,
     /// A negative pair with this energy costs nothing: in radians for entailment cones, a distance for shadow

@@ -107,9 +107,9 @@ impl Metrics {
 }
 
 /// Trains an embedding of a graph and writes `embedding.tsv`, `embedding.safetensors`, `metrics.json`,
-/// `disk.svg`, `view.html`, the checkpoint, `course.svg` and `course.json` if the quality is evaluated in between, and the
-/// pairs that are held out: see [`Split::write`]. It uses the current thread pool; the result does not depend
-/// on the pool's size.
+/// `disk.svg`, `view.html`, the checkpoint, `course.svg` and `course.json` if the quality is evaluated in
+/// between, and the pairs that are held out: see [`Split::write`]. It uses the current thread pool; the
+/// result does not depend on the pool's size.
 ///
 /// # Errors
 /// If the configuration is wrong, the output cannot be written, the checkpoint belongs to another run, or

@@ -6,8 +6,8 @@ use cotangent::prelude::*;
 
 /// The points of all nodes.
 pub(crate) trait Points<T>: Sync {
-    /// Brings the points of some nodes into the cache: reads the first and the last coordinate of each. Nothing
-    /// waits for these reads, so that many of them are under way at once.
+    /// Brings the points of some nodes into the cache: reads the first and the last coordinate of each.
+    /// Nothing waits for these reads, so that many of them are under way at once.
     fn touch(&self, nodes: &[u32]);
 
     /// Reads a node's point.

@@ -1,5 +1,5 @@
-//! The ranking loss of pairs whose negative samples are those of the whole batch, without a tape. The formulas
-//! are those of the tape.
+//! The ranking loss of pairs whose negative samples are those of the whole batch, without a tape. The
+//! formulas are those of the tape.
 
 use cotangent::engine::{ManyToMany, PairSide, RowNumbers, Tiles};
 use cotangent::layers::loss;
@@ -11,8 +11,8 @@ use crate::train::negatives::Sampler;
 use crate::train::operands::Operands;
 use crate::train::step::{BatchLoss, Formulas};
 
-/// Ranking losses with shared negative samples. The nodes of a batch are the negative samples, the first nodes
-/// of the pairs (the heads) twice, for their two gradients, and the second nodes.
+/// Ranking losses with shared negative samples. The nodes of a batch are the negative samples, the first
+/// nodes of the pairs (the heads) twice, for their two gradients, and the second nodes.
 pub(crate) struct SharedNegatives<T: Float> {
     sign: f64,
     distance: RowNumbers<T>,

@@ -2,9 +2,9 @@
 //!
 //! With `v̇` the tangents of the basis vectors and `Ġ` those of the invariants, the coefficients have
 //! tangents `ȧ = (∂a/∂G) Ġ`, from the formula on dual numbers, and the result has the tangent
-//! `Σ ȧ_b v_b + a_b v̇_b`. Its reverse pass, which gives Hessian-vector products, takes the tangents of the
-//! formula's cotangents. Both are programs, which run on several rows at a time. All else is computed row by
-//! row in `f64`: second derivatives are meant for checks and small problems, and are not fast.
+//! `Σ ȧ_b v_b + a_b v̇_b`. Its reverse pass, which gives Hessian-vector products, takes the tangents of
+//! the formula's cotangents. Both are programs, which run on several rows at a time. All else is computed
+//! row by row in `f64`: second derivatives are meant for checks and small problems, and are not fast.
 
 use std::ops::Range;
 use std::sync::Arc;

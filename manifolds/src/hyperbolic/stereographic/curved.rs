@@ -74,8 +74,8 @@ impl<R: Rows> Curved<R> {
 }
 
 /// Declares operations with a row formula each: arguments, result, formula with its rows and its parameters
-/// after κ. Those that are methods of [`Curved`] alone have their place in [`KappaStereographic`] through the
-/// traits of manifolds.
+/// after κ. Those that are methods of [`Curved`] alone have their place in [`KappaStereographic`] through
+/// the traits of manifolds.
 macro_rules! operations {
     (@type row $rows:ty) => { $rows };
     (@type number $rows:ty) => { <$rows as Rows>::Scalar };
@@ -264,8 +264,8 @@ impl<'t, T: Float> Curved<Var<'t, T>> {
     }
 }
 
-/// The logit of a point x and a class with point p is computed by itself if `‖x − p‖²` is below NEAR times
-/// `‖x‖² + ‖p‖²`.
+/// The logit of a point x and a class with point p is computed by itself if `‖x − p‖²` is below NEAR
+/// times `‖x‖² + ‖p‖²`.
 const NEAR: f64 = 1.0 / 64.0;
 
 /// The largest ratio of ‖x‖² and ‖p‖² of near pairs, rounded up: with s = ‖x‖/‖p‖,
@@ -281,8 +281,8 @@ fn near_pairs<T: Float>(x: Var<'_, T>, p: Var<'_, T>) -> Vec<(u32, u32)> {
         rows.rows().map(|row| row.iter().fold(T::zero(), |sum, &x| sum + x * x)).collect()
     };
     let [of_x, of_p] = [&x, &p].map(squares);
-    // Near rows have (‖x‖ − ‖p‖)² < NEAR (‖x‖² + ‖p‖²), so ‖x‖² and ‖p‖² differ
-    // by this factor at most.
+    // Near rows have (‖x‖ − ‖p‖)² < NEAR (‖x‖² + ‖p‖²), so ‖x‖² and ‖p‖²
+    // differ by this factor at most.
     let factor = T::nearest(NORMS_OF_NEAR);
     let least = of_p.iter().copied().reduce(|a, b| if b < a { b } else { a });
     let most = of_p.iter().copied().reduce(|a, b| if a < b { b } else { a });
