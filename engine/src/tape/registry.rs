@@ -238,9 +238,9 @@ impl Formula {
     }
 }
 
-/// Declares the row formulas of a file, each as in [`row_formula!`](crate::row_formula!), and the list of
-/// them for the registry. Each says before the `;` that ends its head where tests draw its vectors, a
-/// [`Sample`], and the ranges of its parameters. Entries of other formulas may follow the name of the list.
+/// Declares the row formulas of a file, each as in [`row_formula!`](crate::row_formula!), and their list for
+/// the registry. After `tested in` stands where tests draw the vectors of a formula, a [`Sample`], and the
+/// ranges of its parameters. After the list's name and `and` other formulas may follow.
 ///
 /// ```
 /// use cotangent_engine::registry::{Formula, Range};
