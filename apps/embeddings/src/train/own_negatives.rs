@@ -65,10 +65,18 @@ impl<T: Float> BatchLoss<T> for OwnNegatives<T> {
         gradients.resize(pairs.len() * count * width, T::zero());
         let passes = &mut passes[..together];
         let row = TOGETHER * count * width;
-        let jobs = passes.par_iter_mut().zip(pairs.par_chunks(TOGETHER)).zip(gradients.par_chunks_mut(row));
-        jobs.enumerate().with_min_len(threads.least()).for_each(|(i, ((pass, pairs), gradients))| {
-            pass.take(sampler, batch, pairs, i * TOGETHER * count, gradients);
-        });
+        if together > 1 && *threads == Threads::Pool {
+            let jobs =
+                passes.par_iter_mut().zip(pairs.par_chunks(TOGETHER)).zip(gradients.par_chunks_mut(row));
+            jobs.enumerate().for_each(|(i, ((pass, pairs), gradients))| {
+                pass.take(sampler, batch, pairs, i * TOGETHER * count, gradients);
+            });
+        } else {
+            let jobs = passes.iter_mut().zip(pairs.chunks(TOGETHER)).zip(gradients.chunks_mut(row));
+            jobs.enumerate().for_each(|(i, ((pass, pairs), gradients))| {
+                pass.take(sampler, batch, pairs, i * TOGETHER * count, gradients);
+            });
+        }
         passes.iter().map(|pass| pass.loss).sum()
     }
 
@@ -90,8 +98,8 @@ impl<T: Float> Pass<T> {
         }
     }
 
-    /// Finds the loss of some pairs, whose nodes are the occurrences of the batch from this one on, and
-    /// writes the gradients of these.
+    /// Finds the loss of some pairs, whose nodes are the occurrences of the batch from this one on, and writes
+    /// the gradients of these.
     fn take(
         &mut self,
         sampler: &Sampler<'_>,

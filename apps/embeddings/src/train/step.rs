@@ -56,16 +56,6 @@ pub(crate) enum Threads {
     Pool,
 }
 
-impl Threads {
-    /// The least number of jobs that a thread takes.
-    pub(crate) fn least(self) -> usize {
-        match self {
-            Threads::One => usize::MAX,
-            Threads::Pool => 1,
-        }
-    }
-}
-
 /// Nodes that one thread moves together.
 const TOGETHER: usize = 128;
 
@@ -175,7 +165,11 @@ impl<T: Float> Moves<T> {
             group.numbers.extend(numbers.map(|number| number as u32));
             group.find(batch, gradients);
         };
-        groups.par_iter_mut().enumerate().with_min_len(self.threads.least()).for_each(find);
+        if count > 1 && self.threads == Threads::Pool {
+            groups.par_iter_mut().enumerate().for_each(find);
+        } else {
+            groups.iter_mut().enumerate().for_each(find);
+        }
         for group in &*groups {
             group.outcome.map_err(|row| batch.node(group.numbers[row] as usize))?;
         }
