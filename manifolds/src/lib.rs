@@ -16,6 +16,7 @@
 //! | projections along horospheres: [`Lorentz::horospherical`], [`HoroPca`] | `horopca.rs` |
 //! | activations as points of the hyperboloid: [`Lorentz::pseudo_polar`] | `pseudo_polar.rs` |
 //! | activations as points of the half-space: [`HalfSpace::psi`], [`HalfSpace::xi`] | `psi_xi.rs` |
+//! | keys that order points by their distance: [`DistanceKey`] | `distance_key.rs` |
 //! | entailment cones: [`EntailmentCones`], [`shadow_cones`] | `cones.rs`, `shadow_cones.rs` |
 //!
 //! | of several points | file |
@@ -33,6 +34,7 @@ mod angle;
 pub mod barycentre;
 mod busemann;
 mod cones;
+mod distance_key;
 mod euclidean;
 mod frechet;
 mod gyroplane;
@@ -59,6 +61,7 @@ mod wrapped_normal;
 pub use barycentre::Barycentre;
 pub use busemann::Busemann;
 pub use cones::EntailmentCones;
+pub use distance_key::DistanceKey;
 pub use frechet::{FrechetError, FrechetMean};
 pub use gyroplane::Gyroplanes;
 pub use horopca::{HoroPca, HoroPcaError};
@@ -75,6 +78,7 @@ pub use param::Param;
 pub use point::{Point, Tangent};
 pub use pseudo_polar::direction;
 pub use sets::Sets;
+pub use space_form::HyperbolicVisitor;
 #[doc(inline)]
 pub use spaces::*;
 pub use steps::{FactorVisitor, Steps};

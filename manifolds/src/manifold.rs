@@ -6,6 +6,7 @@ use rand::RngExt;
 use rand_distr::StandardNormal;
 
 use crate::angle;
+use crate::distance_key::DistanceKey;
 
 /// A row that is not a point of the manifold, and by how much.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
@@ -258,6 +259,19 @@ pub trait Manifold: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
 pub trait ConstantCurvature: Manifold {
     /// Sectional curvature.
     fn kappa(&self) -> f64;
+
+    /// The point y as keys take it, which compare its distances with those of others: see [`DistanceKey`].
+    /// `None`, which is the default, where only the distances themselves compare them.
+    fn distance_key<'a>(&self, y: &'a [f64]) -> Option<DistanceKey<'a>> {
+        let _ = y;
+        None
+    }
+
+    /// Turns a point into that of the space whose distances are `scale` times as long, of curvature
+    /// κ/scale². The default multiplies the coordinates.
+    fn rescale<T: Float>(&self, x: &mut [T], scale: f64) {
+        x.iter_mut().for_each(|x| *x = *x * T::nearest(scale));
+    }
 }
 
 row_formula! {

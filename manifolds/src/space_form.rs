@@ -5,69 +5,150 @@ use std::ops::Range;
 use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Row, Rows};
 
+use crate::cones::EntailmentCones;
+use crate::distance_key::DistanceKey;
 use crate::euclidean::Euclidean;
 use crate::hyperbolic::half_space::HalfSpace;
+use crate::hyperbolic::isometry::Hyperbolic;
 use crate::hyperbolic::lorentz::Lorentz;
 use crate::hyperbolic::stereographic::{PoincareBall, ProjectedSphere};
 use crate::manifold::{ConstantCurvature, Manifold, OffManifold, OffTangent};
 use crate::sphere::Sphere;
 use crate::steps::{FactorVisitor, Steps};
 
-/// A model of a space of constant curvature, chosen at run time: for programs whose user names the space.
-/// Every operation of points and tangent vectors is that of the model, with the same bits.
-///
-/// ```
-/// use cotangent_engine::Row;
-/// use cotangent_manifolds::{Manifold, Lorentz, PoincareBall, SpaceForm};
-/// let spaces: [SpaceForm; 2] = [PoincareBall::new(-1.0).into(), Lorentz::new(-1.0).into()];
-/// let [ball, hyperboloid] = spaces.map(|space| space.origin::<f64>(2));
-/// assert_eq!((&ball[..], &hyperboloid[..]), (&[0.0; 2][..], &[1.0, 0.0, 0.0][..]));
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum SpaceForm {
-    /// The Poincaré ball.
-    PoincareBall(PoincareBall),
-    /// The hyperboloid.
-    Lorentz(Lorentz),
-    /// The upper half-space.
-    HalfSpace(HalfSpace),
-    /// The sphere.
-    Sphere(Sphere),
-    /// The sphere in stereographic projection.
-    ProjectedSphere(ProjectedSphere),
-    /// Euclidean space.
-    Euclidean(Euclidean),
-}
+/// Reads the list of models below. From it come the enum, its conversions, and the macros `with_model!` and
+/// `if_hyperbolic!`. Each model is `hyperbolic`, which says that it is [`Hyperbolic`], or `other`.
+macro_rules! space_forms {
+    (
+        $d:tt
+        $(#[$about:meta])*
+        pub enum SpaceForm { $($(#[$doc:meta])* $model:ident: $kind:ident,)+ }
+    ) => {
+        $(#[$about])*
+        pub enum SpaceForm { $($(#[$doc])* $model($model),)+ }
 
-macro_rules! from_models {
-    ($($model:ident),+) => {
         $(impl From<$model> for SpaceForm {
             fn from(model: $model) -> Self {
                 SpaceForm::$model(model)
             }
         })+
+
+        /// An expression of the model.
+        macro_rules! with_model {
+            ($d space:expr, $d m:ident => $d value:expr) => {
+                match $d space { $(SpaceForm::$model($d m) => $d value,)+ }
+            };
+        }
+
+        /// An expression of a model of hyperbolic space; `None` for others.
+        macro_rules! if_hyperbolic {
+            ($d space:expr, $d m:ident => $d value:expr) => {
+                match $d space { $(SpaceForm::$model($d m) => $kind!($d m, $d value),)+ }
+            };
+        }
     };
 }
 
-from_models!(PoincareBall, Lorentz, HalfSpace, Sphere, ProjectedSphere, Euclidean);
-
-/// An expression of the model.
-macro_rules! with_model {
-    ($space:expr, $model:ident => $value:expr) => {
-        match $space {
-            SpaceForm::PoincareBall($model) => $value,
-            SpaceForm::Lorentz($model) => $value,
-            SpaceForm::HalfSpace($model) => $value,
-            SpaceForm::Sphere($model) => $value,
-            SpaceForm::ProjectedSphere($model) => $value,
-            SpaceForm::Euclidean($model) => $value,
-        }
+macro_rules! hyperbolic {
+    ($model:ident, $value:expr) => {
+        Some($value)
     };
+}
+
+macro_rules! other {
+    ($model:ident, $value:expr) => {{
+        let _ = $model;
+        None
+    }};
+}
+
+space_forms! { $
+    /// A model of a space of constant curvature, chosen at run time: for programs whose user names the space.
+    /// Every operation of points and tangent vectors is that of the model, with the same bits.
+    ///
+    /// ```
+    /// use cotangent_engine::Row;
+    /// use cotangent_manifolds::{Manifold, Lorentz, PoincareBall, SpaceForm};
+    /// let spaces: [SpaceForm; 2] = [PoincareBall::new(-1.0).into(), Lorentz::new(-1.0).into()];
+    /// let [ball, hyperboloid] = spaces.map(|space| space.origin::<f64>(2));
+    /// assert_eq!((&ball[..], &hyperboloid[..]), (&[0.0; 2][..], &[1.0, 0.0, 0.0][..]));
+    /// let in_ball = spaces[1].onto_ball(&hyperboloid).expect("the space is hyperbolic");
+    /// assert_eq!(in_ball, ball);
+    /// ```
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub enum SpaceForm {
+        /// The Poincaré ball.
+        PoincareBall: hyperbolic,
+        /// The hyperboloid.
+        Lorentz: hyperbolic,
+        /// The upper half-space.
+        HalfSpace: hyperbolic,
+        /// The sphere.
+        Sphere: other,
+        /// The sphere in stereographic projection.
+        ProjectedSphere: other,
+        /// Euclidean space.
+        Euclidean: other,
+    }
+}
+
+/// Receives the model of hyperbolic space that a [`SpaceForm`] is.
+pub trait HyperbolicVisitor {
+    /// What it makes of the model.
+    type Output;
+
+    /// Makes it.
+    fn visit<M: Hyperbolic>(self, model: M) -> Self::Output;
+}
+
+/// What only some spaces have. The others answer with `None`.
+impl SpaceForm {
+    /// What `visitor` makes of a model of hyperbolic space.
+    pub fn hyperbolic<V: HyperbolicVisitor>(&self, visitor: V) -> Option<V::Output> {
+        if_hyperbolic!(self, m => visitor.visit(*m))
+    }
+
+    /// Points of hyperbolic space in the Poincaré ball: see [`Hyperbolic::onto_ball`].
+    pub fn onto_ball<R: Rows>(&self, x: &R) -> Option<R> {
+        if_hyperbolic!(self, m => m.onto_ball(x))
+    }
+
+    /// The energy of entailment cones, in the Poincaré ball and on the hyperboloid: see
+    /// [`EntailmentCones::cone_energy`].
+    pub fn entailment_energy<R: Rows>(&self, x: &R, y: &R, k: f64) -> Option<R::Scalar> {
+        match self {
+            SpaceForm::PoincareBall(m) => Some(m.cone_energy(x, y, k)),
+            SpaceForm::Lorentz(m) => Some(m.cone_energy(x, y, k)),
+            _ => None,
+        }
+    }
+
+    /// The energy of umbral cones, in the half-space: see [`HalfSpace::umbral_energy`].
+    pub fn umbral_energy<R: Rows>(&self, x: &R, y: &R, radius: f64) -> Option<R::Scalar> {
+        match self {
+            SpaceForm::HalfSpace(m) => Some(m.umbral_energy(x, y, radius)),
+            _ => None,
+        }
+    }
+
+    /// The energy of penumbral cones, in the half-space: see [`HalfSpace::penumbral_energy`].
+    pub fn penumbral_energy<R: Rows>(&self, x: &R, y: &R, light: f64) -> Option<R::Scalar> {
+        match self {
+            SpaceForm::HalfSpace(m) => Some(m.penumbral_energy(x, y, light)),
+            _ => None,
+        }
+    }
 }
 
 impl ConstantCurvature for SpaceForm {
     fn kappa(&self) -> f64 {
         with_model!(self, m => m.kappa())
+    }
+    fn distance_key<'a>(&self, y: &'a [f64]) -> Option<DistanceKey<'a>> {
+        with_model!(self, m => m.distance_key(y))
+    }
+    fn rescale<T: Float>(&self, x: &mut [T], scale: f64) {
+        with_model!(self, m => m.rescale(x, scale));
     }
 }
 

@@ -6,6 +6,7 @@
 use cotangent_engine::domain::{margin, sphere_tolerance};
 use cotangent_engine::{Float, Row, Rows};
 
+use crate::distance_key::DistanceKey;
 use crate::euclidean::euclidean_metric;
 use crate::laws::lawful::{Lawful, family, length};
 use crate::manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold, at_least_one, existing};
@@ -160,6 +161,9 @@ pub mod formulas {
 impl ConstantCurvature for Sphere {
     fn kappa(&self) -> f64 {
         self.kappa
+    }
+    fn distance_key<'a>(&self, y: &'a [f64]) -> Option<DistanceKey<'a>> {
+        Some(DistanceKey::new(y, 1.0))
     }
 }
 

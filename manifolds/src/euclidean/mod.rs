@@ -6,6 +6,7 @@ use std::ops::{Add, Deref, Div, Mul, Neg, Sub};
 
 use cotangent_engine::{Elementwise, Float, Row, Rows, Scalar, Var, update_elements};
 
+use crate::distance_key::DistanceKey;
 use crate::laws::lawful::{Lawful, family, length};
 use crate::manifold::{ConstantCurvature, Manifold, OffManifold};
 use crate::module::constant;
@@ -83,6 +84,9 @@ impl<U: Rule<K> + 'static, const K: usize> Elementwise for Stepped<U, K> {
 impl ConstantCurvature for Euclidean {
     fn kappa(&self) -> f64 {
         0.0
+    }
+    fn distance_key<'a>(&self, y: &'a [f64]) -> Option<DistanceKey<'a>> {
+        Some(DistanceKey::new(y, 1.0))
     }
 }
 

@@ -11,6 +11,7 @@
 use cotangent_engine::domain::least_height;
 use cotangent_engine::{Float, Row, Rows};
 
+use crate::distance_key::DistanceKey;
 use crate::laws::lawful::{Lawful, NEGATIVE, family, length};
 use crate::manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold, at_least_one, existing};
 use crate::module::constant;
@@ -324,6 +325,11 @@ impl ConstantCurvature for HalfSpace {
     fn kappa(&self) -> f64 {
         self.kappa
     }
+    fn distance_key<'a>(&self, y: &'a [f64]) -> Option<DistanceKey<'a>> {
+        Some(DistanceKey::new(y, *y.last()?))
+    }
+    /// Coordinates do not depend on the curvature.
+    fn rescale<T: Float>(&self, _x: &mut [T], _scale: f64) {}
 }
 
 impl Manifold for HalfSpace {

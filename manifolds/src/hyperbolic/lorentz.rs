@@ -10,6 +10,7 @@
 use cotangent_engine::domain::{largest_time, margin};
 use cotangent_engine::{Float, Row, Rows};
 
+use crate::distance_key::DistanceKey;
 use crate::laws::lawful::{Lawful, NEGATIVE, family, length};
 use crate::manifold::{
     ConstantCurvature, CurvatureError, Manifold, OffManifold, OffTangent, at_least_one, existing,
@@ -351,6 +352,12 @@ pub mod formulas {
 impl ConstantCurvature for Lorentz {
     fn kappa(&self) -> f64 {
         self.kappa
+    }
+    fn distance_key<'a>(&self, y: &'a [f64]) -> Option<DistanceKey<'a>> {
+        // The space coordinates are the accurate ones, and determine the time coordinate.
+        let space = y.get(1..)?;
+        let square = space.iter().map(|x| x * x).sum::<f64>() - 1.0 / self.kappa;
+        Some(DistanceKey { space, time: Some(square.sqrt()), divisor: 1.0 })
     }
 }
 

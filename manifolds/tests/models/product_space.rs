@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use cotangent_engine::{Row, Tape, Tensor, rng};
 use cotangent_manifolds::{
-    Euclidean, FactorVisitor, HalfSpace, Lorentz, Manifold, PoincareBall, Product, ProductSpace,
-    ProjectedSphere, SpaceForm, Sphere, Steps,
+    ConstantCurvature, DistanceKey, EntailmentCones, Euclidean, FactorVisitor, HalfSpace, Hyperbolic,
+    HyperbolicVisitor, Lorentz, Manifold, PoincareBall, Product, ProductSpace, ProjectedSphere, SpaceForm,
+    Sphere, Steps,
 };
 
 /// The results of all operations at the same random points.
@@ -50,6 +51,89 @@ fn a_space_form_is_its_model() {
     same(Sphere::new(0.7));
     same(ProjectedSphere::new(0.7));
     same(Euclidean);
+}
+
+/// The spaces of curvatures `negative` and `positive`, and Euclidean space.
+fn spaces(negative: f64, positive: f64) -> [SpaceForm; 6] {
+    [
+        PoincareBall::new(negative).into(),
+        Lorentz::new(negative).into(),
+        HalfSpace::new(negative).into(),
+        Sphere::new(positive).into(),
+        ProjectedSphere::new(positive).into(),
+        Euclidean.into(),
+    ]
+}
+
+#[test]
+fn keys_order_points_by_their_distance() {
+    for space in spaces(-0.7, 0.7) {
+        let mut rng = rng::stream(6, 0, 0);
+        let rows: Vec<Row<f64>> = (0..40).map(|_| space.random_point(3, 3.0, &mut rng)).collect();
+        let keys: Vec<DistanceKey<'_>> = rows.iter().map(|row| space.distance_key(row).unwrap()).collect();
+        let mut by_distance: Vec<(f64, f64)> = (1..40)
+            .map(|i| {
+                let times = keys[0].time.zip(keys[i].time.map(|time| [time]));
+                let columns = keys[i].space.iter().map(|&x| [x]);
+                let [numerator] = DistanceKey::numerators(keys[0].space, columns, times);
+                (space.dist(&rows[0], &rows[i]), numerator / keys[i].divisor)
+            })
+            .collect();
+        by_distance.sort_by(|a, b| a.0.total_cmp(&b.0));
+        assert!(by_distance.is_sorted_by(|a, b| a.1 < b.1), "{space:?}");
+    }
+}
+
+#[test]
+fn a_scale_of_distances_changes_the_curvature() {
+    let scale = 1.3;
+    let scaled = spaces(-0.7 / (scale * scale), 0.7 / (scale * scale));
+    for (space, scaled) in spaces(-0.7, 0.7).into_iter().zip(scaled) {
+        let mut rng = rng::stream(7, 0, 0);
+        let [x, y] = [(); 2].map(|()| space.random_point::<f64>(3, 1.5, &mut rng));
+        let distance = space.dist(&x, &y);
+        let [x, y] = [x, y].map(|mut row| {
+            space.rescale(&mut row, scale);
+            row
+        });
+        assert!((scaled.dist(&x, &y) / distance - scale).abs() < 1e-13, "{space:?}");
+    }
+}
+
+#[test]
+fn only_hyperbolic_models_are_in_the_ball() {
+    struct Name;
+    impl HyperbolicVisitor for Name {
+        type Output = &'static str;
+        fn visit<M: Hyperbolic>(self, _: M) -> &'static str {
+            M::NAME
+        }
+    }
+    let (x, ball) = (Row::from([0.3_f64, -0.2]), PoincareBall::new(-0.7));
+    let names = spaces(-0.7, 0.7).map(|space| space.hyperbolic(Name));
+    let found = [Some(PoincareBall::NAME), Some(Lorentz::NAME), Some(HalfSpace::NAME), None, None, None];
+    assert_eq!(names, found);
+    let lorentz = Lorentz::new(-0.7);
+    let there = SpaceForm::from(lorentz).onto_ball(&ball.onto_hyperboloid(&x)).unwrap();
+    assert!(there.iter().zip(x.iter()).all(|(a, b)| (a - b).abs() < 1e-15), "{there:?}");
+    assert_eq!(SpaceForm::from(Euclidean).onto_ball(&x), None);
+}
+
+#[test]
+fn cones_are_those_of_the_model() {
+    let (x, y) = (Row::from([0.3, 0.5]), Row::from([-0.2, 0.4]));
+    let energies = |space: SpaceForm| {
+        [
+            space.entailment_energy(&x, &y, 0.1),
+            space.umbral_energy(&x, &y, 1.0),
+            space.penumbral_energy(&x, &y, 4.0),
+        ]
+    };
+    let (ball, half_space) = (PoincareBall::new(-0.7), HalfSpace::new(-0.7));
+    let shadows = [half_space.umbral_energy(&x, &y, 1.0), half_space.penumbral_energy(&x, &y, 4.0)];
+    assert_eq!(energies(ball.into()), [Some(ball.cone_energy(&x, &y, 0.1)), None, None]);
+    assert_eq!(energies(half_space.into()), [None, Some(shadows[0]), Some(shadows[1])]);
+    assert_eq!(energies(Euclidean.into()), [None; 3]);
 }
 
 #[test]

@@ -27,6 +27,7 @@ use std::marker::PhantomData;
 use cotangent_engine::domain::margin;
 use cotangent_engine::{Float, Row, Rows, update_rows};
 
+use crate::distance_key::DistanceKey;
 use crate::laws::lawful::{KAPPAS, Lawful, family, length};
 use crate::manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold, at_least_one, existing};
 use crate::module::constant;
@@ -185,6 +186,9 @@ impl<S: Sign> KappaStereographic<S> {
 impl<S: Sign> ConstantCurvature for KappaStereographic<S> {
     fn kappa(&self) -> f64 {
         self.kappa
+    }
+    fn distance_key<'a>(&self, y: &'a [f64]) -> Option<DistanceKey<'a>> {
+        Some(DistanceKey::new(y, margin(y, self.kappa)))
     }
 }
 
