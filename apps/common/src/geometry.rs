@@ -8,47 +8,71 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{AppError, Result};
 
-/// A model of a space of constant curvature.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Model {
-    /// The Poincaré ball.
-    Poincare,
-    /// The hyperboloid, with the time coordinate first.
-    Lorentz,
-    /// The upper half-space, with the height last.
-    HalfSpace,
-    /// The sphere.
-    Sphere,
-    /// Euclidean space.
-    Euclidean,
+/// Reads the list below: each model with what captions call it, the sign of its curvature, and its space.
+macro_rules! models {
+    ($(
+        $(#[$doc:meta])* $model:ident $words:literal, $sign:literal, |$kappa:pat_param| $space:expr;
+    )+) => {
+        /// A model of a space of constant curvature. Its name is what `--model` takes.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+        pub enum SpaceModel { $($(#[$doc])* $model,)+ }
+
+        impl SpaceModel {
+            fn words(self) -> &'static str {
+                match self { $(SpaceModel::$model => $words,)+ }
+            }
+
+            /// −1, 0 or 1: the sign of every curvature, and the curvature that is used if none is given.
+            fn sign(self) -> f64 {
+                match self { $(SpaceModel::$model => $sign,)+ }
+            }
+
+            fn space(self, kappa: f64) -> SpaceForm {
+                match self {
+                    $(SpaceModel::$model => {
+                        let $kappa = kappa;
+                        $space.into()
+                    })+
+                }
+            }
+        }
+    };
 }
 
-impl std::fmt::Display for Model {
+models! {
+    /// The Poincaré ball.
+    Poincare "Poincaré ball", -1.0, |kappa| PoincareBall::new(kappa);
+    /// The hyperboloid, with the time coordinate first.
+    Lorentz "hyperboloid", -1.0, |kappa| Lorentz::new(kappa);
+    /// The upper half-space, with the height last.
+    HalfSpace "half-space", -1.0, |kappa| HalfSpace::new(kappa);
+    /// The sphere.
+    Sphere "sphere", 1.0, |kappa| Sphere::new(kappa);
+    /// Euclidean space.
+    Euclidean "Euclidean space", 0.0, |_| Euclidean;
+}
+
+impl std::fmt::Display for SpaceModel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.to_possible_value().expect("no model is skipped").get_name())
     }
 }
 
-impl Model {
-    /// −1 for hyperbolic space, 1 for the sphere, 0 for Euclidean space: the sign of the curvature, and the
-    /// curvature that is used if none is given.
-    fn sign(self) -> f64 {
-        match self {
-            Model::Poincare | Model::Lorentz | Model::HalfSpace => -1.0,
-            Model::Sphere => 1.0,
-            Model::Euclidean => 0.0,
-        }
+impl SpaceModel {
+    /// The space of the curvature that is used if none is given.
+    pub fn usual(self) -> SpaceForm {
+        self.space(self.sign())
     }
+}
 
-    /// Whether it is a model of hyperbolic space.
-    pub fn is_hyperbolic(self) -> bool {
-        self.sign() < 0.0
-    }
+/// What distances are multiplied by to be in units of the curvature radius: √|κ|; 1 in flat space.
+pub fn unit(space: SpaceForm) -> f64 {
+    if space.kappa() == 0.0 { 1.0 } else { space.kappa().abs().sqrt() }
 }
 
 /// What `--model` says: the name of a model, or factors with their dimensions, `poincare:5,sphere:3`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Models(Vec<(Model, Option<usize>)>);
+pub struct Models(Vec<(SpaceModel, Option<usize>)>);
 
 impl Models {
     /// The dimension of an embedding, given `--dim`: 5 if neither it nor `--model` says one. A sum of factors
@@ -67,8 +91,8 @@ impl Models {
     }
 }
 
-impl From<Model> for Models {
-    fn from(model: Model) -> Self {
+impl From<SpaceModel> for Models {
+    fn from(model: SpaceModel) -> Self {
         Models(vec![(model, None)])
     }
 }
@@ -96,10 +120,10 @@ fn total(mut dims: impl Iterator<Item = Option<usize>>) -> Option<usize> {
 }
 
 /// A factor as it is written: `sphere:3`.
-fn factor(text: &str) -> std::result::Result<(Model, Option<usize>), String> {
+fn factor(text: &str) -> std::result::Result<(SpaceModel, Option<usize>), String> {
     let (name, dim) = text.split_once(':').map_or((text, None), |(name, dim)| (name, Some(dim)));
-    let model = Model::from_str(name, false).map_err(|_| {
-        let names = Model::value_variants().iter().map(Model::to_string);
+    let model = SpaceModel::from_str(name, false).map_err(|_| {
+        let names = SpaceModel::value_variants().iter().map(SpaceModel::to_string);
         format!("{name:?} is no model; models are {}", names.collect::<Vec<_>>().join(", "))
     })?;
     match dim.map(str::parse::<usize>) {
@@ -109,27 +133,15 @@ fn factor(text: &str) -> std::result::Result<(Model, Option<usize>), String> {
     }
 }
 
-/// A space with its curvature, and its dimension if it is a factor of a product.
+/// A space, and its dimension if it is a factor of a product.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Factor {
     /// The model.
-    pub model: Model,
-    /// Sectional curvature; 0 for Euclidean space.
-    pub kappa: f64,
+    pub model: SpaceModel,
+    /// The space, with its curvature.
+    pub space: SpaceForm,
     /// Dimension. `None` if the space is not a product: then the points have one.
     pub dim: Option<usize>,
-}
-
-impl Factor {
-    fn space(self) -> SpaceForm {
-        match self.model {
-            Model::Poincare => PoincareBall::new(self.kappa).into(),
-            Model::Lorentz => Lorentz::new(self.kappa).into(),
-            Model::HalfSpace => HalfSpace::new(self.kappa).into(),
-            Model::Sphere => Sphere::new(self.kappa).into(),
-            Model::Euclidean => Euclidean.into(),
-        }
-    }
 }
 
 /// A space of constant curvature, or a product of several.
@@ -153,7 +165,7 @@ struct Stored {
 
 impl From<Geometry> for Stored {
     fn from(geometry: Geometry) -> Self {
-        let kappas: Vec<f64> = geometry.factors().iter().map(|factor| factor.kappa).collect();
+        let kappas: Vec<f64> = geometry.factors().iter().map(|factor| factor.space.kappa()).collect();
         let kappa = kappas[0];
         Stored {
             model: geometry.to_string(),
@@ -195,20 +207,19 @@ impl Geometry {
             let (given, needed) = (kappas.len(), models.len());
             return Err(AppError::usage(format!("--kappa: {given} curvatures for {needed} factors")));
         }
-        let dims = |dim: Option<usize>| dim.filter(|_| models.len() > 1);
-        let factors = models.iter().zip(&kappas);
-        let factors: Vec<Factor> =
-            factors.map(|(&(model, dim), &kappa)| Factor { model, kappa, dim: dims(dim) }).collect();
-        for &Factor { model, kappa, dim } in &factors {
-            if !kappa.is_finite() || kappa.partial_cmp(&0.0) != model.sign().partial_cmp(&0.0) {
+        let factor = |(&(model, dim), &kappa): (&(SpaceModel, Option<usize>), &f64)| {
+            let sign = model.sign();
+            if !kappa.is_finite() || kappa.partial_cmp(&0.0) != sign.partial_cmp(&0.0) {
                 let needs = ["a negative curvature", "curvature 0", "a positive curvature"];
-                let needs = needs[(model.sign() + 1.0) as usize];
+                let needs = needs[(sign + 1.0) as usize];
                 return Err(AppError::usage(format!("--kappa {kappa}: --model {model} needs {needs}")));
             }
             if models.len() > 1 && dim.is_none_or(|dim| dim == 0) {
                 return Err(AppError::usage(format!("--model: the factor {model} needs a dimension")));
             }
-        }
+            Ok(Factor { model, space: model.space(kappa), dim: dim.filter(|_| models.len() > 1) })
+        };
+        let factors: Vec<Factor> = models.iter().zip(&kappas).map(factor).collect::<Result<_>>()?;
         let last = factors[factors.len() - 1];
         let mut geometry = Geometry { factors: [last; ProductSpace::MOST_FACTORS], count: factors.len() };
         geometry.factors[..factors.len()].copy_from_slice(&factors);
@@ -222,7 +233,8 @@ impl Geometry {
 
     /// The curvatures, as `--kappa` gives them.
     pub fn kappas(&self) -> String {
-        let kappas: Vec<String> = self.factors().iter().map(|factor| factor.kappa.to_string()).collect();
+        let kappas: Vec<String> =
+            self.factors().iter().map(|factor| factor.space.kappa().to_string()).collect();
         kappas.join(",")
     }
 
@@ -232,24 +244,25 @@ impl Geometry {
     }
 
     /// The space, if it is not a product.
-    pub fn single(&self) -> Option<Factor> {
-        (self.count == 1).then_some(self.factors[0])
+    pub fn single(&self) -> Option<SpaceForm> {
+        (self.count == 1).then_some(self.factors[0].space)
     }
 
-    /// Whether the space is this model.
-    pub fn is(&self, model: Model) -> bool {
-        self.single().is_some_and(|space| space.model == model)
+    /// The space of this dimension, as captions call it.
+    pub fn words(&self, dim: usize) -> String {
+        let words = if self.count == 1 { self.factors[0].model.words() } else { "product space" };
+        format!("{dim}-dimensional {words}")
     }
 
     /// The manifold.
     pub fn manifold(&self) -> ProductSpace {
         let (last, first) = self.factors().split_last().expect("a geometry has a factor");
-        let with_dimension = |factor: &Factor| (factor.space(), factor.dim.expect("a factor has one"));
-        ProductSpace::new(&first.iter().map(with_dimension).collect::<Vec<_>>(), last.space())
+        let with_dimension = |factor: &Factor| (factor.space, factor.dim.expect("a factor has one"));
+        ProductSpace::new(&first.iter().map(with_dimension).collect::<Vec<_>>(), last.space)
     }
 
-    /// Checks that a row is a point of the manifold. Points of the hyperboloid and the sphere are checked in
-    /// `f32`, so that an embedding that was trained in `f32` passes.
+    /// Checks that a row is a point of the manifold. Points of a surface, the hyperboloid or the sphere, are
+    /// checked in `f32`, so that an embedding that was trained in `f32` passes.
     ///
     /// # Errors
     /// If it is not; the error says why.
@@ -261,13 +274,13 @@ impl Geometry {
         if dim > row.len().max(1) || manifold.ambient(dim) != row.len() {
             return Err(format!("points of {self} do not have {} coordinates", row.len()));
         }
-        manifold.factors_of_width(row.len()).zip(self.factors()).try_for_each(|((space, part), factor)| {
+        manifold.factors_of_width(row.len()).try_for_each(|(space, part)| {
             let row = &row[part];
-            let checked = match factor.model {
-                Model::Lorentz | Model::Sphere => {
-                    space.contains(&row.iter().map(|&x| x as f32).collect::<Vec<_>>())
-                }
-                _ => space.contains(row),
+            let is_surface = space.ambient(1) > 1;
+            let checked = if is_surface {
+                space.contains(&row.iter().map(|&x| x as f32).collect::<Vec<_>>())
+            } else {
+                space.contains(row)
             };
             checked.map_err(|error| error.to_string())
         })
@@ -287,7 +300,7 @@ mod tests {
         assert_eq!(geometry.manifold().ambient(8), 9);
         let json = serde_json::to_string(&geometry).unwrap();
         assert_eq!(serde_json::from_str::<Geometry>(&json).unwrap(), geometry);
-        let ball = Geometry::new(Model::Poincare, None).unwrap();
+        let ball = Geometry::new(SpaceModel::Poincare, None).unwrap();
         let json = serde_json::to_string(&ball).unwrap();
         assert_eq!(serde_json::from_str::<Geometry>(&json).unwrap(), ball);
         // As files of earlier versions have it.

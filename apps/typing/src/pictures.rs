@@ -6,7 +6,7 @@ use cotangent::prelude::*;
 use cotangent_apps_common::curves::{self, Series};
 use cotangent_apps_common::disk::{self, Classes};
 use cotangent_apps_common::error::{AppError, Result};
-use cotangent_apps_common::geometry::{Geometry, Model as SpaceModel};
+use cotangent_apps_common::geometry::{Geometry, SpaceModel};
 
 use crate::config::Space;
 use crate::examples::Example;

@@ -6,7 +6,7 @@ use cotangent::layers::{PointMap, Score};
 use cotangent::prelude::*;
 use cotangent_apps_common::disk::{self, Classes};
 use cotangent_apps_common::error::Result;
-use cotangent_apps_common::geometry::{Geometry as PointGeometry, Model as PointModel};
+use cotangent_apps_common::geometry::{Geometry as PointGeometry, SpaceModel};
 
 use super::labelled_graph::LabelledGraph;
 use super::model::Model;
@@ -27,7 +27,7 @@ pub(super) fn embeddings(
         let rows = Tensor::new([rows.len() / rows.width(), rows.width()], rows.data().to_vec());
         let (points, geometry) = points_of(&rows, &*layer.attention.score);
         let layout = disk::layout(&points, geometry)?;
-        let kappa = geometry.single().map_or(0.0, |space| space.kappa);
+        let kappa = geometry.single().map_or(0.0, |space| space.kappa());
         let nodes = graph.nodes() as u32;
         let title = format!(
             "{}, layer {number}, first head: {}; dropout {}, at most {:.2} from the origin",
@@ -56,7 +56,7 @@ pub(super) fn embeddings(
 /// The points that a score takes rows of queries and keys for, and their geometry.
 pub(super) fn points_of(rows: &Tensor<f64>, score: &dyn Score<f32>) -> (Tensor<f64>, PointGeometry) {
     let geometry =
-        |model: PointModel| PointGeometry::new(model, None).expect("a model has a usual curvature");
+        |model: SpaceModel| PointGeometry::new(model, None).expect("a model has a usual curvature");
     let map = match score.name() {
         "distance" | "half-space" => score.map(),
         "polar-distance" => Some(PointMap::Polar),
@@ -66,9 +66,9 @@ pub(super) fn points_of(rows: &Tensor<f64>, score: &dyn Score<f32>) -> (Tensor<f
         // exp₀ of the ball goes twice as far as the exponential map of the half-space.
         Some(PointMap::Exp) if score.needs_height() => {
             let half = Tensor::from_fn(rows.shape().axes(), |i| 0.5 * rows.data()[i]);
-            (PointMap::Exp.ball(&half), geometry(PointModel::Poincare))
+            (PointMap::Exp.ball(&half), geometry(SpaceModel::Poincare))
         }
-        Some(map) => (map.ball(rows), geometry(PointModel::Poincare)),
-        None => (rows.clone(), geometry(PointModel::Euclidean)),
+        Some(map) => (map.ball(rows), geometry(SpaceModel::Poincare)),
+        None => (rows.clone(), geometry(SpaceModel::Euclidean)),
     }
 }

@@ -5,7 +5,7 @@ use cotangent::prelude::*;
 
 use super::sheet::length;
 use crate::error::{AppError, Result};
-use crate::geometry::{Geometry, Model};
+use crate::geometry::{Geometry, unit};
 
 /// Points in the unit disk, with their depths and a caption.
 pub struct Layout {
@@ -24,11 +24,9 @@ pub fn tangents(points: &Tensor<f64>, geometry: Geometry) -> Vec<Vec<f64>> {
     let origin = m.origin::<f64>(m.dimension(points.width()));
     let tangent = |row: &[f64]| {
         let v = m.log(&origin, &Row::from(row));
-        let factors = m.factors_of_width(v.len()).zip(geometry.factors());
-        let parts = factors.flat_map(|((space, coordinates), factor)| {
+        let parts = m.factors_of_width(v.len()).flat_map(|(space, coordinates)| {
             let [origin, v] = [&origin, &v].map(|row| row.columns(coordinates.clone()));
-            let unit = if factor.kappa == 0.0 { 1.0 } else { factor.kappa.abs().sqrt() };
-            let length = unit * space.norm(&origin, &v);
+            let length = unit(space) * space.norm(&origin, &v);
             let v = v[v.len() - space.dimension(v.len())..].to_vec();
             let norm = self::length(&v);
             v.into_iter().map(move |x| if norm > 0.0 { x * (length / norm) } else { 0.0 })
@@ -45,19 +43,6 @@ pub(super) fn lengths(points: &Tensor<f64>, geometry: Geometry, edges: &[(u32, u
     edges.iter().map(|&(u, v)| m.dist(&row(u), &row(v))).collect()
 }
 
-/// The space of an embedding, in words.
-pub(super) fn space(geometry: Geometry, dim: usize) -> String {
-    let model = match geometry.single().map(|space| space.model) {
-        Some(Model::Poincare) => "Poincaré ball",
-        Some(Model::Lorentz) => "hyperboloid",
-        Some(Model::HalfSpace) => "half-space",
-        Some(Model::Sphere) => "sphere",
-        Some(Model::Euclidean) => "Euclidean space",
-        None => "product space",
-    };
-    format!("{dim}-dimensional {model}")
-}
-
 /// Lays out the points of an embedding, one per row, in the unit disk: projects them if they have more than
 /// two dimensions.
 ///
@@ -71,7 +56,7 @@ pub fn layout(points: &Tensor<f64>, geometry: Geometry) -> Result<Layout> {
 
 /// The layout of points whose tangent vectors are, in two dimensions, `flat`; `how` says how they came there.
 pub(super) fn placed(flat: &[[f64; 2]], tangents: &[Vec<f64>], geometry: Geometry, how: &str) -> Layout {
-    let points: Vec<[f64; 2]> = if !geometry.factors().iter().any(|factor| factor.model.is_hyperbolic()) {
+    let points: Vec<[f64; 2]> = if geometry.factors().iter().all(|factor| factor.space.kappa() >= 0.0) {
         let largest = flat.iter().map(|p| p[0].hypot(p[1])).fold(f64::MIN_POSITIVE, f64::max);
         flat.iter().map(|p| p.map(|x| 0.98 * x / largest)).collect()
     } else {
@@ -84,7 +69,7 @@ pub(super) fn placed(flat: &[[f64; 2]], tangents: &[Vec<f64>], geometry: Geometr
         flat.iter().map(shrink).collect()
     };
     let dim = tangents.first().map_or(0, Vec::len);
-    let caption = format!("{} nodes, {}{how}", points.len(), space(geometry, dim));
+    let caption = format!("{} nodes, {}{how}", points.len(), geometry.words(dim));
     let depth = tangents.iter().map(|v| length(v)).collect();
     Layout { points, depth, caption }
 }
@@ -115,14 +100,15 @@ pub(super) fn project(vectors: &[Vec<f64>], dim: usize) -> Result<(Vec<[f64; 2]>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::geometry::SpaceModel;
 
     /// The length of an edge is a distance of the embedding's own geometry.
     #[test]
     fn lengths_are_distances_of_the_model() {
         let points = Tensor::new([2, 3], vec![0.0, 0.0, 0.0, 0.3, 0.4, 0.0]);
         let length = |model| lengths(&points, Geometry::new(model, None).unwrap(), &[(0, 1)])[0];
-        assert!((length(Model::Euclidean) - 0.5).abs() < 1e-15);
-        assert!((length(Model::Poincare) - 2.0 * 0.5_f64.atanh()).abs() < 1e-15);
+        assert!((length(SpaceModel::Euclidean) - 0.5).abs() < 1e-15);
+        assert!((length(SpaceModel::Poincare) - 2.0 * 0.5_f64.atanh()).abs() < 1e-15);
     }
 
     #[test]
@@ -150,12 +136,12 @@ mod tests {
         ]));
         let l = layout(
             &Tensor::new([1, 3], x.to_vec()),
-            Geometry::new(Model::Lorentz, Some(vec![-2.0])).unwrap(),
+            Geometry::new(SpaceModel::Lorentz, Some(vec![-2.0])).unwrap(),
         )
         .unwrap();
         let b = layout(
             &Tensor::new([1, 2], p.map(|x| x / 2f64.sqrt()).to_vec()),
-            Geometry::new(Model::Poincare, Some(vec![-2.0])).unwrap(),
+            Geometry::new(SpaceModel::Poincare, Some(vec![-2.0])).unwrap(),
         )
         .unwrap();
         for k in 0..2 {

@@ -2,7 +2,7 @@
 
 use cotangent::prelude::*;
 
-use super::layout::{Layout, lengths, placed, project, space, tangents};
+use super::layout::{Layout, lengths, placed, project, tangents};
 use super::projection::{Distortion, Projection, horopca};
 use super::sheet::length;
 use crate::error::{AppError, Result};
@@ -62,7 +62,7 @@ impl Picture {
     ) -> Result<(Self, Option<Distortion>)> {
         let tangents = tangents(points, geometry);
         let dim = tangents.first().map_or(0, Vec::len);
-        let hyperbolic = geometry.single().is_some_and(|space| space.model.is_hyperbolic());
+        let hyperbolic = geometry.single().is_some_and(|space| space.kappa() < 0.0);
         // Two dimensions without a choice are drawn without the colours of subtrees.
         let tree = (dim > 2 || projection.is_some())
             .then(|| Hierarchy::find(tangents.len(), edges, &lengths(points, geometry, edges)))
@@ -145,7 +145,7 @@ fn sectors(tangents: &[Vec<f64>], geometry: Geometry, tree: &Hierarchy) -> Resul
     let caption = format!(
         "{} nodes at their distances from the origin of the {}; every subtree in a sector of its own",
         points.len(),
-        space(geometry, dim)
+        geometry.words(dim)
     );
     Ok(Layout { points, depth, caption })
 }

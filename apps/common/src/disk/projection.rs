@@ -1,14 +1,14 @@
 //! How points of more than two dimensions come into the disk, and what that does to their distances.
 
 use clap::ValueEnum;
-use cotangent::manifolds::HoroPcaError;
+use cotangent::manifolds::{HoroPcaError, HyperbolicVisitor};
 use cotangent::prelude::*;
 use rand::seq::index;
 use serde::Serialize;
 
 use super::layout::{lengths, tangents};
 use crate::error::{AppError, Result};
-use crate::geometry::{Factor, Geometry, Model};
+use crate::geometry::{Geometry, unit};
 
 /// Number of points whose pairs give the distortion.
 const DRAWN: usize = 500;
@@ -47,20 +47,19 @@ impl Distortion {
         flat: &[[f64; 2]],
     ) -> Option<Self> {
         let space = geometry.single()?;
-        let hyperbolic = space.model.is_hyperbolic();
         let pairs = pairs(flat.len());
         let plane = Lorentz::new(-1.0);
         let placed = |&[x, y]: &[f64; 2]| plane.pseudo_polar(&Row::from([x, y, x.hypot(y)]));
         let placed: Vec<Row<f64>> = flat.iter().map(placed).collect();
         let after = |&(i, j): &(u32, u32)| {
             let (i, j) = (i as usize, j as usize);
-            if hyperbolic {
+            if space.kappa() < 0.0 {
                 plane.dist(&placed[i], &placed[j])
             } else {
                 (flat[i][0] - flat[j][0]).hypot(flat[i][1] - flat[j][1])
             }
         };
-        let unit = if space.kappa == 0.0 { 1.0 } else { space.kappa.abs().sqrt() };
+        let unit = unit(space);
         let before = lengths(points, geometry, &pairs);
         let change = |(pair, before): (&(u32, u32), f64)| (after(pair) / (unit * before) - 1.0).abs();
         let changes: Vec<f64> =
@@ -85,17 +84,10 @@ fn pairs(points: usize) -> Vec<(u32, u32)> {
 /// If the embedding is not in hyperbolic space, or the points have no mean.
 pub(super) fn horopca(points: &Tensor<f64>, geometry: Geometry) -> Result<(Vec<[f64; 2]>, String)> {
     let fit = HoroPcaFit::new(2);
-    let flat = match geometry.single() {
-        Some(Factor { model: Model::Poincare, kappa, .. }) => {
-            projected(fit, PoincareBall::new(kappa), points)
-        }
-        Some(Factor { model: Model::Lorentz, kappa, .. }) => projected(fit, Lorentz::new(kappa), points),
-        Some(Factor { model: Model::HalfSpace, kappa, .. }) => projected(fit, HalfSpace::new(kappa), points),
-        _ => {
-            return Err(AppError::usage(format!(
-                "--projection horopca: the embedding is {geometry}; horospheres need a hyperbolic one"
-            )));
-        }
+    let Some(flat) = geometry.single().and_then(|space| space.hyperbolic(Projected { fit, points })) else {
+        return Err(AppError::usage(format!(
+            "--projection horopca: the embedding is {geometry}; horospheres need a hyperbolic one"
+        )));
     };
     let flat = flat.map_err(|error| AppError::usage(error.to_string()))?;
     let how = match points.rows().len() {
@@ -106,24 +98,31 @@ pub(super) fn horopca(points: &Tensor<f64>, geometry: Geometry) -> Result<(Vec<[
     Ok((tangents(&flat, geometry).iter().map(|v| [v[0], v[1]]).collect(), how))
 }
 
-fn projected<M: Hyperbolic>(
+/// Projects points to the submanifold that a fit finds.
+struct Projected<'a> {
     fit: HoroPcaFit,
-    manifold: M,
-    points: &Tensor<f64>,
-) -> std::result::Result<Tensor<f64>, HoroPcaError> {
-    Ok(fit.fit(manifold, points)?.coordinates(points))
+    points: &'a Tensor<f64>,
+}
+
+impl HyperbolicVisitor for Projected<'_> {
+    type Output = std::result::Result<Tensor<f64>, HoroPcaError>;
+
+    fn visit<M: Hyperbolic>(self, model: M) -> Self::Output {
+        Ok(self.fit.fit(model, self.points)?.coordinates(self.points))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::geometry::SpaceModel;
 
     /// A point halfway of its distance from the origin, in both geometries.
     #[test]
     fn distortion_is_the_mean_change_of_distances() {
         let points = Tensor::new([3, 3], vec![0.0, 0.0, 0.0, 0.6, 0.0, 0.0, 0.6, 0.0, 0.0]);
         let r = 2.0 * 0.6_f64.atanh();
-        for (model, flat) in [(Model::Poincare, r), (Model::Euclidean, 0.6)] {
+        for (model, flat) in [(SpaceModel::Poincare, r), (SpaceModel::Euclidean, 0.6)] {
             let geometry = Geometry::new(model, None).unwrap();
             let flat = [[0.0, 0.0], [0.0, 0.5 * flat], [0.0, flat]];
             let found = Distortion::new(Projection::Tangent, &points, geometry, &flat).unwrap();
@@ -131,7 +130,7 @@ mod tests {
             assert_eq!(found.pairs, 2);
             assert!((found.average_distortion - 0.25).abs() < 1e-14, "{model}: {found:?}");
         }
-        let kappa = Geometry::new(Model::Poincare, Some(vec![-4.0])).unwrap();
+        let kappa = Geometry::new(SpaceModel::Poincare, Some(vec![-4.0])).unwrap();
         let half = Tensor::new([3, 3], points.data().iter().map(|x| 0.5 * x).collect());
         let flat = [[0.0, 0.0], [0.0, r], [0.0, r]];
         let found = Distortion::new(Projection::Tangent, &half, kappa, &flat).unwrap();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use cotangent_apps_common::command_line::RUN;
 use cotangent_apps_common::error::Result;
-use cotangent_apps_common::geometry::{Geometry, Model, Models};
+use cotangent_apps_common::geometry::{Geometry, Models, SpaceModel};
 use cotangent_apps_common::options;
 use cotangent_apps_common::say;
 use cotangent_apps_common::seeds::{self, Summary};
@@ -89,7 +89,7 @@ impl Train {
     /// The configuration of a run, without its seed.
     fn config(&self) -> Result<Config> {
         let SpaceOptions { dim, model, kappa } = &self.space;
-        let models = model.clone().unwrap_or_else(|| Model::Poincare.into());
+        let models = model.clone().unwrap_or_else(|| SpaceModel::Poincare.into());
         let dim = models.dimension(*dim)?;
         let config = Config { dim, geometry: Geometry::new(models, kappa.clone())?, ..self.config.clone() };
         config.check()?;

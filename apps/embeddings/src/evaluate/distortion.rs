@@ -103,7 +103,7 @@ fn best_scale(ratios: &[f64]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use cotangent_apps_common::geometry::Model;
+    use cotangent_apps_common::geometry::SpaceModel;
 
     use super::*;
 
@@ -113,7 +113,7 @@ mod tests {
         let points = Tensor::new([places.len(), 1], places.to_vec());
         let edges: Vec<(u32, u32)> = (1..n).map(|u| (u, u - 1)).collect();
         let nodes: Vec<u32> = (0..n).collect();
-        let geometry = Geometry::new(Model::Euclidean, None).unwrap();
+        let geometry = Geometry::new(SpaceModel::Euclidean, None).unwrap();
         distortion(&points, geometry, &nodes, &edges, 1).unwrap()
     }
 
@@ -154,7 +154,7 @@ mod tests {
         let points = Tensor::new([nodes as usize, 1], places);
         let edges: Vec<(u32, u32)> = (1..nodes as u32).map(|u| (u, 0)).collect();
         let identity: Vec<u32> = (0..nodes as u32).collect();
-        let geometry = Geometry::new(Model::Euclidean, None).unwrap();
+        let geometry = Geometry::new(SpaceModel::Euclidean, None).unwrap();
         let found = |seed| distortion(&points, geometry, &identity, &edges, seed).unwrap();
         // Half of the pairs of leaves are at the same place, half at the distance 2 of the graph.
         assert!(!found(1).exact && found(1).pairs > 1_000_000);

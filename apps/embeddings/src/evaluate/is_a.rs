@@ -153,7 +153,7 @@ pub fn classify(
 /// The norms of points in the ball of the same curvature, tanh(√c r/2)/√c at a distance r from the
 /// origin; where there is no such ball r itself.
 fn norms(points: &Tensor<f64>, geometry: Geometry) -> Vec<f64> {
-    let root = geometry.single().map_or(0.0, |space| (-space.kappa).max(0.0).sqrt());
+    let root = geometry.single().map_or(0.0, |space| (-space.kappa()).max(0.0).sqrt());
     let norm = |r: f64| if root > 0.0 { (root * r / 2.0).tanh() / root } else { r };
     depths(geometry, points).into_iter().map(norm).collect()
 }
@@ -234,7 +234,7 @@ fn best_threshold(mut scores: Vec<(f64, bool)>) -> f64 {
 mod tests {
     use super::*;
     use crate::graph::{Builder, Graph};
-    use cotangent_apps_common::geometry::Model;
+    use cotangent_apps_common::geometry::SpaceModel;
 
     #[test]
     fn the_best_threshold_by_hand() {
@@ -282,7 +282,7 @@ mod tests {
     fn directed_scores_find_the_pairs_of_a_tree() {
         for kappa in [-1.0, -0.3] {
             let (graph, points) = tree(kappa);
-            let ball = Geometry::new(Model::Poincare, Some(vec![kappa])).unwrap();
+            let ball = Geometry::new(SpaceModel::Poincare, Some(vec![kappa])).unwrap();
             let [distance, norm, cone] = [IsAScore::Distance, IsAScore::Norm, IsAScore::Cone]
                 .map(|score| classified(&points, ball, &graph, score));
             assert!(norm.f1 > distance.f1 + 0.02 && cone.f1 > 0.9, "{distance:?}\n{norm:?}\n{cone:?}");
@@ -298,7 +298,7 @@ mod tests {
                 [(2.0 - m) / m / (-kappa).sqrt(), 2.0 * row[0] / m, 2.0 * row[1] / m]
             };
             let lifted = Tensor::new([127, 3], points.rows().flat_map(to_hyperboloid).collect());
-            let hyperboloid = Geometry::new(Model::Lorentz, Some(vec![kappa])).unwrap();
+            let hyperboloid = Geometry::new(SpaceModel::Lorentz, Some(vec![kappa])).unwrap();
             for found in [distance, norm, cone] {
                 let lifted = classified(&lifted, hyperboloid, &graph, found.score);
                 assert!((lifted.f1 - found.f1).abs() < 0.01, "{lifted:?}\n{found:?}");
@@ -308,7 +308,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_classified() {
-        let geometry = Geometry::new(Model::Euclidean, None).unwrap();
+        let geometry = Geometry::new(SpaceModel::Euclidean, None).unwrap();
         let points = Tensor::new([3, 1], vec![0.0, 1.0, 2.0]);
         let classify = |pairs: &[(u32, u32)], score| {
             let options = Options { score, alpha: 1000.0, cone_size: None, seed: 1 };

@@ -183,7 +183,7 @@ fn degrees(graph: &Graph) -> (Vec<u32>, Vec<u32>) {
 mod tests {
     use std::collections::HashSet;
 
-    use cotangent_apps_common::geometry::Model;
+    use cotangent_apps_common::geometry::SpaceModel;
 
     use super::*;
     use crate::graph::Builder;
@@ -255,7 +255,7 @@ mod tests {
         let held = Split { validation: vec![2], ..Split::new(&graph, 0.0, 0.0, 1).unwrap() };
         // Nodes 1 and 5 are nearer to 0 than 3 is, and 5 alone is no neighbour.
         let points = Tensor::new([6, 1], vec![0.0, 0.1, 0.9, 0.5, 0.7, -0.2]);
-        let geometry = Geometry::new(Model::Euclidean, None).unwrap();
+        let geometry = Geometry::new(SpaceModel::Euclidean, None).unwrap();
         let [validation, test] = held.evaluate(&points, geometry, &graph.neighbours(), Sample::ALL);
         assert_eq!(validation, Some(Score { mean_rank: 2.0, map: 0.5, nodes: 1, pairs: 1, all_nodes: 1 }));
         assert_eq!(test, None);

@@ -108,7 +108,7 @@ pub(crate) fn gathered(points: &Tensor<f64>, numbers: &[u32]) -> Tensor<f64> {
 
 #[cfg(test)]
 mod tests {
-    use cotangent_apps_common::geometry::Model;
+    use cotangent_apps_common::geometry::SpaceModel;
 
     use super::*;
 
@@ -118,7 +118,7 @@ mod tests {
         Embeddings {
             names: ["zero", "Half", "minus", "two", "another half"].into_iter().collect(),
             points: Tensor::from_fn([5, 2], |i| if i % 2 == 0 { (0.5_f64 * at[i / 2]).tanh() } else { 0.0 }),
-            geometry: Geometry::new(Model::Poincare, None).unwrap(),
+            geometry: Geometry::new(SpaceModel::Poincare, None).unwrap(),
         }
     }
 

@@ -200,8 +200,9 @@ impl Ranking {
 
 #[cfg(test)]
 mod tests {
+    use clap::ValueEnum;
     use cotangent::prelude::rng::stream;
-    use cotangent_apps_common::geometry::{Model, Models};
+    use cotangent_apps_common::geometry::{Models, SpaceModel};
 
     use super::*;
     use crate::graph::Builder;
@@ -274,12 +275,11 @@ mod tests {
 
     #[test]
     fn equals_brute_force_with_ties() {
-        agrees(Model::Euclidean, &[0.0]);
-        for model in [Model::Poincare, Model::Lorentz, Model::HalfSpace] {
-            agrees(model, &[-1.0]);
-            agrees(model, &[-0.4]);
+        for &model in SpaceModel::value_variants() {
+            let kappa = model.usual().kappa();
+            agrees(model, &[kappa]);
+            agrees(model, &[0.4 * kappa]);
         }
-        agrees(Model::Sphere, &[0.5]);
         agrees("poincare:2,sphere:1".parse::<Models>().unwrap(), &[-2.0, 0.5]);
     }
 
@@ -287,7 +287,7 @@ mod tests {
     /// neighbours still are no candidates.
     #[test]
     fn a_neighbour_may_be_infinitely_far() {
-        let geometry = Geometry::new(Model::Euclidean, None).unwrap();
+        let geometry = Geometry::new(SpaceModel::Euclidean, None).unwrap();
         let mut b = Builder::default();
         for (u, v) in [("0", "1"), ("0", "2"), ("3", "0")] {
             b.add(u, v, None);
@@ -319,7 +319,7 @@ mod tests {
         let mut builder = Builder::default();
         (0..n).for_each(|i| builder.add(&i.to_string(), &((i + 1) % n).to_string(), None));
         let neighbours = builder.finish().neighbours();
-        let geometry = Geometry::new(Model::Euclidean, None).unwrap();
+        let geometry = Geometry::new(SpaceModel::Euclidean, None).unwrap();
         let identity: Vec<u32> = (0..n as u32).collect();
         let score =
             |nodes, seed| rank(&points, geometry, &identity, [&neighbours; 2], Sample { nodes, seed });
@@ -352,8 +352,12 @@ mod tests {
             b.add(u, v, None);
         }
         let g = b.finish();
-        let score =
-            evaluate(&points, Geometry::new(Model::Poincare, None).unwrap(), &[0, 1, 2, 3], &g.neighbours());
+        let score = evaluate(
+            &points,
+            Geometry::new(SpaceModel::Poincare, None).unwrap(),
+            &[0, 1, 2, 3],
+            &g.neighbours(),
+        );
         assert_eq!((score.mean_rank, score.map), (1.0, 1.0));
     }
 }

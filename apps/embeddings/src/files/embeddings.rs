@@ -115,7 +115,7 @@ impl Embeddings {
 
 #[cfg(test)]
 mod tests {
-    use cotangent_apps_common::geometry::Model;
+    use cotangent_apps_common::geometry::SpaceModel;
 
     use super::*;
 
@@ -123,7 +123,7 @@ mod tests {
     fn the_precision_is_that_of_the_coordinates() {
         let precision = |second: f64| {
             let points = Tensor::new([2, 1], vec![f64::from(0.1_f32), second]);
-            let geometry = Geometry::new(Model::Poincare, None).unwrap();
+            let geometry = Geometry::new(SpaceModel::Poincare, None).unwrap();
             Embeddings { names: ["a", "b"].into_iter().collect(), points, geometry }.precision()
         };
         assert_eq!((precision(-0.5), precision(0.1)), (Precision::F32, Precision::F64));

@@ -12,7 +12,7 @@ use std::path::Path;
 
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
-use cotangent_apps_common::geometry::{Geometry, Model, Models};
+use cotangent_apps_common::geometry::{Geometry, Models, SpaceModel};
 
 pub mod embeddings;
 pub mod format;
@@ -76,7 +76,7 @@ impl Embeddings {
         if matches!(format, Format::Safetensors | Format::Npy) && is_packed(path) {
             return Err(AppError::content(path, "this format is not read packed; unpack it first"));
         }
-        let geometry = || Geometry::new(model.clone().unwrap_or(Model::Poincare.into()), kappa.clone());
+        let geometry = || Geometry::new(model.clone().unwrap_or(SpaceModel::Poincare.into()), kappa.clone());
         match format {
             Format::Safetensors => safetensors::read(path, model, kappa),
             Format::Tsv => tsv::read(path, geometry()?),
@@ -118,21 +118,21 @@ mod tests {
             ["a b", "ü", "a\tb", "one\nline, \"another\"", "\r\n", "\"", "a \"b\""].into_iter().collect();
         let points =
             Tensor::new([7, 2], [&[0.1, -1e-300, 1.0 - f64::EPSILON / 2.0][..], &[0.0; 11]].concat());
-        let geometry = Geometry::new(Model::Poincare, None).unwrap();
+        let geometry = Geometry::new(SpaceModel::Poincare, None).unwrap();
         let (tsv, st) = (dir.path().join("e.tsv"), dir.path().join("e.safetensors"));
         tsv::write(&tsv, &names, &points).unwrap();
         safetensors::write(&st, &names, &points, geometry).unwrap();
         let want = Embeddings { names, points, geometry };
         assert_eq!(Embeddings::read(&tsv, None, None).unwrap(), want);
         assert_eq!(Embeddings::read(&st, None, None).unwrap(), want);
-        assert!(Embeddings::read(&st, Some(Model::Lorentz.into()), None).is_err());
+        assert!(Embeddings::read(&st, Some(SpaceModel::Lorentz.into()), None).is_err());
     }
 
     #[test]
     fn bad_files_name_the_line() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("e.tsv");
-        let error = |text: &[u8], model: Option<Model>| {
+        let error = |text: &[u8], model: Option<SpaceModel>| {
             std::fs::write(&path, text).unwrap();
             let message = Embeddings::read(&path, model.map(Models::from), None).unwrap_err().to_string();
             message.rsplit_once("e.tsv").unwrap().1.to_owned()
@@ -148,9 +148,9 @@ mod tests {
         );
         assert!(error(b"a\t0.1\nb\t1.0\n", None).starts_with(":2: \"b\": not a point of the Poincaré ball"));
         assert!(
-            error(b"a\t1\t0\nb\t1\t1\n", Some(Model::Lorentz))
+            error(b"a\t1\t0\nb\t1\t1\n", Some(SpaceModel::Lorentz))
                 .starts_with(":2: \"b\": not a point of the Lorentz model")
         );
-        assert!(error(b"a\tNaN\n", Some(Model::Euclidean)).starts_with(":1: "));
+        assert!(error(b"a\tNaN\n", Some(SpaceModel::Euclidean)).starts_with(":1: "));
     }
 }

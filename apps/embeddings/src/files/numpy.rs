@@ -63,7 +63,7 @@ pub(crate) fn write(path: &Path, names: &Names, points: &Tensor<f64>) -> Result<
 
 #[cfg(test)]
 mod tests {
-    use cotangent_apps_common::geometry::Model;
+    use cotangent_apps_common::geometry::SpaceModel;
 
     use super::*;
 
@@ -75,9 +75,9 @@ mod tests {
         let points = Tensor::from_fn([3, 2], |i| 0.1 * (i as f64).sin());
         write(&path, &names, &points).unwrap();
         let read = |model| Embeddings::read(&path, model, None);
-        let geometry = Geometry::new(Model::Euclidean, None).unwrap();
-        assert_eq!(read(Some(Model::Euclidean.into())).unwrap(), Embeddings { names, points, geometry });
-        let error = read(Some(Model::Lorentz.into())).unwrap_err().to_string();
+        let geometry = Geometry::new(SpaceModel::Euclidean, None).unwrap();
+        assert_eq!(read(Some(SpaceModel::Euclidean.into())).unwrap(), Embeddings { names, points, geometry });
+        let error = read(Some(SpaceModel::Lorentz.into())).unwrap_err().to_string();
         assert!(error.contains("e.npy: \"a b\": not a point of the Lorentz model"), "{error}");
 
         let beside = dir.path().join("e.names.txt");

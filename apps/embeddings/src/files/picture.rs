@@ -60,7 +60,7 @@ fn innermost(points: &Tensor<f64>, geometry: Geometry, count: usize) -> Vec<u32>
 
 #[cfg(test)]
 mod tests {
-    use cotangent_apps_common::geometry::Model;
+    use cotangent_apps_common::geometry::SpaceModel;
 
     use super::*;
 
@@ -73,9 +73,11 @@ mod tests {
             let x = norms[i / 2];
             if i % 2 == 0 { x.hypot(1.0) } else { -x }
         });
-        for (points, model) in
-            [(&euclidean, Model::Euclidean), (&euclidean, Model::Poincare), (&lorentz, Model::Lorentz)]
-        {
+        for (points, model) in [
+            (&euclidean, SpaceModel::Euclidean),
+            (&euclidean, SpaceModel::Poincare),
+            (&lorentz, SpaceModel::Lorentz),
+        ] {
             let geometry = Geometry::new(model, None).unwrap();
             assert_eq!(innermost(points, geometry, 2), [1, 4], "{model}");
             assert_eq!(innermost(points, geometry, 4), [1, 2, 3, 4], "{model}");

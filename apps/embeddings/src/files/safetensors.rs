@@ -83,7 +83,7 @@ fn from_tensors(
 
 #[cfg(test)]
 mod tests {
-    use cotangent_apps_common::geometry::Model;
+    use cotangent_apps_common::geometry::SpaceModel;
     use cotangent_apps_common::precision::Precision;
 
     use super::*;
@@ -98,6 +98,6 @@ mod tests {
         let nearest = built_in.neighbours(dog, 3);
         let canine = nearest.iter().find(|neighbour| neighbour.name == "canine.n.02").unwrap();
         assert!(canine.distance < 0.5 * built_in.distance(dog, democracy));
-        assert!(nouns(Some(Model::Lorentz.into()), None).is_err());
+        assert!(nouns(Some(SpaceModel::Lorentz.into()), None).is_err());
     }
 }

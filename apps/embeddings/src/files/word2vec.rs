@@ -125,12 +125,12 @@ pub(crate) fn write_binary(
 
 #[cfg(test)]
 mod tests {
-    use cotangent_apps_common::geometry::Model;
+    use cotangent_apps_common::geometry::SpaceModel;
 
     use super::*;
 
     fn ball() -> Geometry {
-        Geometry::new(Model::Poincare, None).unwrap()
+        Geometry::new(SpaceModel::Poincare, None).unwrap()
     }
 
     fn example(names: &[&str]) -> Embeddings {

@@ -126,7 +126,7 @@ impl<'a, T: Float> AsNegative<'a, T> {
 
 #[cfg(test)]
 mod tests {
-    use cotangent_apps_common::geometry::{Geometry, Model};
+    use cotangent_apps_common::geometry::{Geometry, SpaceModel};
 
     use super::*;
     use crate::graph::Builder;
@@ -136,7 +136,7 @@ mod tests {
     /// sample, that of (a, b) is c and that of (b, c) is a.
     #[test]
     fn the_gradient_is_that_of_the_loss_of_known_pairs() {
-        for model in [Model::Poincare, Model::Lorentz] {
+        for model in [SpaceModel::Poincare, SpaceModel::Lorentz] {
             let m = Geometry::new(model, None).unwrap().manifold();
             let mut rng = rng::stream(7, 0, 0);
             let width = m.ambient(2);

@@ -451,13 +451,13 @@ impl<'a, T: Float> Worker<'a, T> {
 mod tests {
     use std::path::Path;
 
-    use cotangent_apps_common::geometry::Model;
+    use cotangent_apps_common::geometry::SpaceModel;
 
     use super::*;
     use crate::graph::Builder;
 
     /// 60 random points of a space.
-    fn random(model: Model) -> Embeddings {
+    fn random(model: SpaceModel) -> Embeddings {
         let geometry = Geometry::new(model, None).unwrap();
         let (m, mut rng) = (geometry.manifold(), rng::stream(5, 9, 0));
         let rows: Vec<f64> = (0..60).flat_map(|_| m.random_point::<f64>(3, 4.0, &mut rng).to_vec()).collect();
@@ -476,7 +476,7 @@ mod tests {
         points(embeddings, new, config, &sampler.among_first(new.known as u32)).unwrap()
     }
 
-    const MODELS: [Model; 3] = [Model::Poincare, Model::Lorentz, Model::Euclidean];
+    const MODELS: [SpaceModel; 3] = [SpaceModel::Poincare, SpaceModel::Lorentz, SpaceModel::Euclidean];
 
     /// The score of some nodes.
     fn score(embeddings: &Embeddings, new: &NewNodes, points: &Tensor<f64>, nodes: &[u32]) -> Score {
@@ -505,7 +505,7 @@ mod tests {
     /// A node between three others is placed better by steps than by its start, the point of one of them.
     #[test]
     fn steps_improve_on_the_start() {
-        for model in [Model::Poincare, Model::Lorentz] {
+        for model in [SpaceModel::Poincare, SpaceModel::Lorentz] {
             let embeddings = random(model);
             let pairs: Vec<_> = (0..60)
                 .map(|i| (i, embeddings.neighbours(i, 2)))
@@ -543,7 +543,7 @@ mod tests {
 
     #[test]
     fn a_point_that_is_not_finite_is_an_error() {
-        let embeddings = random(Model::Euclidean);
+        let embeddings = random(SpaceModel::Euclidean);
         let new = new(&embeddings, &[("x".to_owned(), "k0".to_owned()), ("x".to_owned(), "k1".to_owned())]);
         let config = Config { lr: f64::MAX, ..Config::default() };
         let sampler = Sampler::new(&new.graph, 1, Negatives::Own(config.negatives), 0.0).among_first(60);

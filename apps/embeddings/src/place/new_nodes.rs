@@ -132,7 +132,7 @@ impl NewNodes {
 #[cfg(test)]
 mod tests {
     use cotangent::prelude::*;
-    use cotangent_apps_common::geometry::{Geometry, Model};
+    use cotangent_apps_common::geometry::{Geometry, SpaceModel};
 
     use super::*;
     use crate::graph::Builder;
@@ -142,7 +142,7 @@ mod tests {
         Embeddings {
             names: ["a", "b"].into_iter().collect(),
             points: Tensor::new([2, 1], vec![0.0, 0.5]),
-            geometry: Geometry::new(Model::Poincare, None).unwrap(),
+            geometry: Geometry::new(SpaceModel::Poincare, None).unwrap(),
         }
     }
 

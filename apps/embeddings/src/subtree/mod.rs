@@ -13,7 +13,6 @@ use cotangent::prelude::*;
 use cotangent_apps_common::confusion::Confusion;
 use cotangent_apps_common::disk::{self, Classes};
 use cotangent_apps_common::error::{AppError, Result, finite};
-use cotangent_apps_common::geometry::{Factor, Model};
 use cotangent_apps_common::interval::Interval;
 use cotangent_apps_common::metrics;
 use cotangent_apps_common::options;
@@ -442,7 +441,7 @@ pub fn separate(
 ) -> Result<Metrics> {
     config.check()?;
     device.computes::<f64>()?;
-    let Some(Factor { model: Model::Poincare, kappa, .. }) = embeddings.geometry.single() else {
+    let Some(SpaceForm::PoincareBall(ball)) = embeddings.geometry.single() else {
         let message = format!("an embedding in {}: the Poincaré ball is needed", embeddings.geometry);
         return Err(AppError::content(embedding, message));
     };
@@ -450,7 +449,6 @@ pub fn separate(
     let _held = output::hold(out)?;
     let at = embeddings.index(embedding, &graph.names)?;
     let dim = embeddings.points.width();
-    let ball = PoincareBall::new(kappa);
     let points = Tensor::new(
         [at.len(), dim],
         at.iter().flat_map(|&i| embeddings.points.row(i as usize)).copied().collect(),
@@ -474,7 +472,7 @@ pub fn separate(
     for (tasks, fits) in tasks.chunks(seeds).zip(fits.chunks(seeds)) {
         let row = tasks[0].row(fits);
         if dim == 2 {
-            picture(out, &row, tasks[0].points, tasks[0].labels, &fits[0], kappa)?;
+            picture(out, &row, tasks[0].points, tasks[0].labels, &fits[0], ball.kappa())?;
         }
         rows.push(row);
     }
@@ -483,7 +481,7 @@ pub fn separate(
         embedding: embedding.into(),
         read_as: read_as.clone(),
         dim,
-        kappa,
+        kappa: ball.kappa(),
         nodes: graph.names.len(),
         device: device.to_string(),
         rows,

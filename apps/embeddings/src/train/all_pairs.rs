@@ -7,14 +7,13 @@ use cotangent::engine::formulas::EuclideanDistance;
 use cotangent::engine::{PairFormula, Pairs};
 use cotangent::layers::score;
 use cotangent::prelude::*;
-use cotangent_apps_common::geometry::{Factor, Model};
 
 use crate::graph::Neighbours;
 
 /// The formula of all distances between some points of a space and some others.
 #[derive(Clone)]
 pub(crate) struct AllPairs {
-    pub(crate) space: Factor,
+    pub(crate) space: SpaceForm,
     pub(crate) formula: &'static Compiled<Pair>,
     pub(crate) params: Vec<f64>,
     /// The formula gives this times the distance.
@@ -27,31 +26,36 @@ pub(crate) struct AllPairs {
 
 impl AllPairs {
     /// `None` on the sphere, which has no such formula.
-    pub(crate) fn new(space: Factor) -> Option<Self> {
-        match space.model {
-            Model::Sphere => None,
-            Model::Euclidean => Some(AllPairs {
+    pub(crate) fn new(space: SpaceForm) -> Option<Self> {
+        let kappa = space.kappa();
+        if kappa > 0.0 {
+            return None;
+        }
+        if kappa == 0.0 {
+            return Some(AllPairs {
                 space,
                 formula: EuclideanDistance::compiled(),
                 params: Vec::new(),
                 sign: 1.0,
                 scale: 1.0,
                 takes_lambda: false,
-            }),
-            // The score is that of the unit ball, of which the ball of curvature κ is 1/√−κ times as
-            // large.
-            Model::Poincare | Model::Lorentz | Model::HalfSpace => {
-                let scale = (-space.kappa).sqrt();
-                Some(AllPairs {
-                    space,
-                    formula: <score::Distance as PairFormula<1, 1, 2>>::compiled(),
-                    params: vec![scale.recip(), 0.0],
-                    sign: -1.0,
-                    scale,
-                    takes_lambda: true,
-                })
-            }
+            });
         }
+        // The score is that of the unit ball, of which the ball of curvature κ is 1/√−κ times as large.
+        let scale = (-kappa).sqrt();
+        Some(AllPairs {
+            space,
+            formula: <score::Distance as PairFormula<1, 1, 2>>::compiled(),
+            params: vec![scale.recip(), 0.0],
+            sign: -1.0,
+            scale,
+            takes_lambda: true,
+        })
+    }
+
+    /// Whether points have other coordinates than the formula takes.
+    pub(crate) fn converts(&self) -> bool {
+        !matches!(self.space, SpaceForm::PoincareBall(_) | SpaceForm::Euclidean(_))
     }
 }
 
@@ -66,19 +70,13 @@ pub(crate) fn operands<'t, T: Float>(
     all_pairs: &AllPairs,
     x: Var<'t, T>,
 ) -> (Var<'t, T>, Option<Var<'t, T>>) {
-    let space = all_pairs.space;
-    let in_ball = match space.model {
-        Model::Lorentz => Isometric::<PoincareBall>::convert(&Lorentz::new(space.kappa), &x),
-        Model::HalfSpace => Isometric::<PoincareBall>::convert(&HalfSpace::new(space.kappa), &x),
-        Model::Poincare | Model::Euclidean | Model::Sphere => x,
-    };
-    let rows = in_ball * all_pairs.scale;
+    let rows = all_pairs.space.onto_ball(&x).unwrap_or(x) * all_pairs.scale;
     (rows, all_pairs.takes_lambda.then(|| 0.5 * unit_ball().lambda(&rows)))
 }
 
 /// Distances from each of the rows x, `[n, width]`, to each of y, `[m, width]`, in a space form: `[n, m]`.
 /// `None` on the sphere: see [`AllPairs`].
-pub(crate) fn distances<'t, T: Float>(space: Factor, [x, y]: [Var<'t, T>; 2]) -> Option<Var<'t, T>> {
+pub(crate) fn distances<'t, T: Float>(space: SpaceForm, [x, y]: [Var<'t, T>; 2]) -> Option<Var<'t, T>> {
     let all_pairs = AllPairs::new(space)?;
     let [(x, of_x), (y, of_y)] = [x, y].map(|points| operands(&all_pairs, points));
     let AllPairs { formula, params, sign, .. } = all_pairs;
@@ -106,7 +104,7 @@ pub(crate) fn mask<T: Float>(neighbours: &Neighbours, heads: &[u32], negatives: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cotangent_apps_common::geometry::Geometry;
+    use cotangent_apps_common::geometry::{Geometry, SpaceModel};
 
     /// Distances, and the gradients of a weighted sum of them.
     fn differentiated(
@@ -126,10 +124,10 @@ mod tests {
     #[test]
     fn distances_are_those_of_the_manifold_with_their_gradients() {
         for (model, kappa) in [
-            (Model::Poincare, -2.0),
-            (Model::Lorentz, -0.5),
-            (Model::HalfSpace, -2.0),
-            (Model::Euclidean, 0.0),
+            (SpaceModel::Poincare, -2.0),
+            (SpaceModel::Lorentz, -0.5),
+            (SpaceModel::HalfSpace, -2.0),
+            (SpaceModel::Euclidean, 0.0),
         ] {
             let geometry = Geometry::new(model, Some(vec![kappa])).unwrap();
             let (m, mut rng) = (geometry.manifold(), rng::stream(1, 0, 0));
@@ -154,7 +152,7 @@ mod tests {
         }
         let tape = Tape::<f64>::new();
         let x = tape.variable(&Tensor::new([1, 2], vec![1.0, 0.0]));
-        let sphere = Geometry::new(Model::Sphere, None).unwrap().single().unwrap();
+        let sphere = Geometry::new(SpaceModel::Sphere, None).unwrap().single().unwrap();
         assert!(distances(sphere, [x, x]).is_none());
     }
 

@@ -4,13 +4,14 @@ use clap::Args;
 use cotangent::prelude::*;
 use cotangent_apps_common::config;
 use cotangent_apps_common::error::{AppError, Result};
-use cotangent_apps_common::geometry::{Geometry, Model};
+use cotangent_apps_common::geometry::{Geometry, SpaceModel};
 use cotangent_apps_common::memory;
 use cotangent_apps_common::options;
 use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::training::TrainingConfig;
 use serde::{Deserialize, Serialize};
 
+use crate::train::all_pairs::AllPairs;
 use crate::train::initial_points::Start;
 use crate::train::objective::{Loss, Objective};
 
@@ -18,7 +19,7 @@ use crate::train::objective::{Loss, Objective};
 #[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Config {
     /// Space and curvature.
-    #[arg(skip = Geometry::new(Model::Poincare, None).expect("it is a geometry"))]
+    #[arg(skip = Geometry::new(SpaceModel::Poincare, None).expect("it is a geometry"))]
     pub geometry: Geometry,
     /// Dimension of the embedding.
     #[arg(skip = 5_usize)]
@@ -136,7 +137,7 @@ impl Config {
         options::below_one(&[("validation", self.validation), ("test", self.test)])?;
         self.objective.check(self.geometry)?;
         let (ranking, shared) = (self.objective.loss == Loss::Ranking, self.shared_negatives > 0);
-        let has_pairs = self.geometry.single().is_some_and(|space| space.model != Model::Sphere);
+        let has_pairs = self.geometry.single().is_some_and(|space| AllPairs::new(space).is_some());
         let wrong = [
             (self.negative_power > 10.0, "negative-power: at most 10 is possible"),
             (self.cool_down.is_some() && self.lr_floor == 1.0, "cool-down: only with --lr-floor"),

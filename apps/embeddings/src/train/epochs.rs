@@ -257,7 +257,8 @@ mod tests {
     use crate::graph::Builder;
     use crate::train::config::default_config;
     use crate::train::objective::Objective;
-    use cotangent_apps_common::geometry::{Geometry, Model, Models};
+    use clap::ValueEnum;
+    use cotangent_apps_common::geometry::{Geometry, Models, SpaceModel};
 
     /// A tree of 40 nodes with all ancestors, with weights.
     fn tree() -> Graph {
@@ -270,7 +271,7 @@ mod tests {
     }
 
     /// A configuration for the tree.
-    fn config(model: Model) -> Config {
+    fn config(model: SpaceModel) -> Config {
         let geometry = Geometry::new(model, None).unwrap();
         Config {
             geometry,
@@ -282,6 +283,12 @@ mod tests {
             lr: 0.2,
             ..default_config()
         }
+    }
+
+    /// The models that can share negatives.
+    fn with_all_pairs() -> impl Iterator<Item = SpaceModel> {
+        let models = SpaceModel::value_variants().iter().copied();
+        models.filter(|model| AllPairs::new(model.usual()).is_some())
     }
 
     /// The losses of some epochs.
@@ -321,7 +328,7 @@ mod tests {
     #[test]
     fn steps_on_a_table_are_those_of_the_tape() {
         let graph = tree();
-        for model in [Model::Poincare, Model::Lorentz, Model::HalfSpace, Model::Sphere, Model::Euclidean] {
+        for &model in SpaceModel::value_variants() {
             let (points, losses) = trained(&config(model), &graph, Form::Tape, 3);
             let (on_table, table_losses) = trained(&config(model), &graph, Form::Table, 3);
             let difference = difference(&points, &on_table);
@@ -336,7 +343,7 @@ mod tests {
     /// On two threads, with other negatives than in batches.
     #[test]
     fn lock_free_steps_lower_the_loss_as_much() {
-        let (graph, config) = (tree(), config(Model::Poincare));
+        let (graph, config) = (tree(), config(SpaceModel::Poincare));
         let (_, batches) = trained(&config, &graph, Form::Table, 3);
         let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
         for _ in 0..5 {
@@ -350,7 +357,8 @@ mod tests {
     fn a_product_is_trained_on_the_tape() {
         let graph = tree();
         let models: Models = "poincare:2,sphere:1".parse().unwrap();
-        let product = Config { geometry: Geometry::new(models, None).unwrap(), ..config(Model::Poincare) };
+        let product =
+            Config { geometry: Geometry::new(models, None).unwrap(), ..config(SpaceModel::Poincare) };
         let (points, losses) = trained(&product, &graph, Form::Tape, 3);
         points.rows().for_each(|row| product.geometry.check(row).unwrap());
         assert!(losses[2] < losses[0], "{losses:?}");
@@ -361,9 +369,9 @@ mod tests {
     fn learned_scales_are_curvatures() {
         let graph = tree();
         let product: Models = "poincare:2,sphere:1".parse().unwrap();
-        for models in [Model::Poincare.into(), Model::HalfSpace.into(), product] {
+        for models in [SpaceModel::Poincare.into(), SpaceModel::HalfSpace.into(), product] {
             let geometry = Geometry::new(models, None).unwrap();
-            let learned = Config { geometry, learn_kappa: true, ..config(Model::Poincare) };
+            let learned = Config { geometry, learn_kappa: true, ..config(SpaceModel::Poincare) };
             let m = geometry.manifold();
             let points =
                 Embedding::uniform("points", m, graph.names.len(), 3, 0.3, &mut rng::stream(3, 1, 0));
@@ -371,7 +379,7 @@ mod tests {
             passes(&learned, &graph, None, &mut parameters, 30);
             let (points, found) = parameters.learned_points(&learned);
             for (factor, before) in found.factors().iter().zip(geometry.factors()) {
-                assert!((factor.kappa / before.kappa - 1.0).abs() > 0.01, "{factor:?}");
+                assert!((factor.space.kappa() / before.space.kappa() - 1.0).abs() > 0.01, "{factor:?}");
             }
             // The distances in the space of the learned curvature are those that were trained.
             let row = |i: usize| Row::from(points.row(i));
@@ -386,13 +394,12 @@ mod tests {
     #[test]
     fn shared_negatives_take_the_steps_of_the_tape() {
         let graph = tree();
-        let curved = Geometry::new(Model::Poincare, Some(vec![-2.5])).unwrap();
-        let models = [Model::Poincare, Model::Lorentz, Model::HalfSpace, Model::Euclidean];
-        let geometries = models.map(|model| config(model).geometry).into_iter().chain([curved]);
+        let curved = Geometry::new(SpaceModel::Poincare, Some(vec![-2.5])).unwrap();
+        let geometries = with_all_pairs().map(|model| config(model).geometry).chain([curved]);
         for geometry in geometries {
             // More negatives than nodes: some are drawn twice, some are heads and second nodes too.
             for count in [1, 5, 60] {
-                let shared = Config { geometry, shared_negatives: count, ..config(Model::Poincare) };
+                let shared = Config { geometry, shared_negatives: count, ..config(SpaceModel::Poincare) };
                 let (points, losses) = trained(&shared, &graph, Form::Tape, 3);
                 let (on_table, table_losses) = trained(&shared, &graph, Form::Table, 3);
                 let difference = difference(&points, &on_table);
@@ -411,7 +418,7 @@ mod tests {
     #[test]
     fn shared_negatives_reconstruct_as_well_as_own_ones() {
         let graph = tree();
-        for model in [Model::Poincare, Model::Lorentz, Model::HalfSpace, Model::Euclidean] {
+        for model in with_all_pairs() {
             let own = config(model);
             let shared = Config { shared_negatives: 12, ..own.clone() };
             let [by_own, by_shared] = [&own, &shared].map(|config| {
@@ -431,10 +438,10 @@ mod tests {
     fn cones_come_to_hold_what_is_below() {
         let graph = tree();
         for (loss, model, lr) in [
-            (Loss::Cones, Model::Poincare, 0.005),
-            (Loss::Cones, Model::Lorentz, 0.005),
-            (Loss::Umbral, Model::HalfSpace, 0.05),
-            (Loss::Penumbral, Model::HalfSpace, 0.01),
+            (Loss::Cones, SpaceModel::Poincare, 0.005),
+            (Loss::Cones, SpaceModel::Lorentz, 0.005),
+            (Loss::Umbral, SpaceModel::HalfSpace, 0.05),
+            (Loss::Penumbral, SpaceModel::HalfSpace, 0.01),
         ] {
             let objective = Objective::new(loss, None, None);
             let config = Config { objective, negative_power: 0.0, lr, ..config(model) };

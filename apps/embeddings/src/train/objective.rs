@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use cotangent::prelude::*;
 use cotangent_apps_common::config::by;
 use cotangent_apps_common::error::{AppError, Result};
-use cotangent_apps_common::geometry::{Factor, Geometry, Model};
+use cotangent_apps_common::geometry::{Geometry, SpaceModel};
 use cotangent_apps_common::options;
 use serde::{Deserialize, Serialize};
 
@@ -86,39 +86,28 @@ impl Objective {
     /// # Errors
     /// If it is not; the text says which spaces there are.
     pub fn fits(&self, geometry: Geometry) -> std::result::Result<(), String> {
-        let spaces: &[Model] = match self.loss {
-            Loss::Ranking => return Ok(()),
-            Loss::Cones => &[Model::Poincare, Model::Lorentz],
-            Loss::Umbral | Loss::Penumbral => &[Model::HalfSpace],
+        let has_cones = |space: SpaceForm| {
+            let point = space.origin::<f64>(1);
+            self.energy(space, &point, &point).is_some()
         };
-        if !spaces.iter().any(|&model| geometry.is(model)) {
-            let names = spaces.iter().map(Model::to_string).collect::<Vec<_>>().join(" or ");
-            return Err(format!("these cones need --model {names}, not {geometry}"));
+        if self.loss == Loss::Ranking || geometry.single().is_some_and(has_cones) {
+            return Ok(());
         }
-        Ok(())
+        let models = SpaceModel::value_variants().iter().filter(|model| has_cones(model.usual()));
+        let names = models.map(SpaceModel::to_string).collect::<Vec<_>>().join(" or ");
+        Err(format!("these cones need --model {names}, not {geometry}"))
     }
 
     /// The energy of each pair of points: 0 where the descendant is in the cone at the ancestor, else by how
-    /// much it is outside. `None` for [`Loss::Ranking`].
-    ///
-    /// # Panics
-    /// If the loss is not one of this space: see [`check`](Self::check).
-    pub fn energy<R: Rows>(&self, space: Factor, ancestor: &R, descendant: &R) -> Option<R::Scalar> {
-        let Factor { model, kappa, .. } = space;
-        Some(match (self.loss, model) {
-            (Loss::Ranking, _) => return None,
-            (Loss::Cones, Model::Poincare) => {
-                PoincareBall::new(kappa).cone_energy(ancestor, descendant, self.size)
-            }
-            (Loss::Cones, Model::Lorentz) => Lorentz::new(kappa).cone_energy(ancestor, descendant, self.size),
-            (Loss::Umbral, Model::HalfSpace) => {
-                HalfSpace::new(kappa).umbral_energy(ancestor, descendant, self.size)
-            }
-            (Loss::Penumbral, Model::HalfSpace) => {
-                HalfSpace::new(kappa).penumbral_energy(ancestor, descendant, self.size)
-            }
-            (loss, _) => panic!("{loss:?}: no loss of {model}"),
-        })
+    /// much it is outside. `None` for [`Loss::Ranking`], and if the loss is not one of this space: see
+    /// [`check`](Self::check).
+    pub fn energy<R: Rows>(&self, space: SpaceForm, ancestor: &R, descendant: &R) -> Option<R::Scalar> {
+        match self.loss {
+            Loss::Ranking => None,
+            Loss::Cones => space.entailment_energy(ancestor, descendant, self.size),
+            Loss::Umbral => space.umbral_energy(ancestor, descendant, self.size),
+            Loss::Penumbral => space.penumbral_energy(ancestor, descendant, self.size),
+        }
     }
 }
 
@@ -144,11 +133,11 @@ mod tests {
     #[test]
     fn each_loss_has_its_spaces() {
         for (loss, model, fits) in [
-            (Loss::Ranking, Model::Sphere, true),
-            (Loss::Cones, Model::Lorentz, true),
-            (Loss::Cones, Model::HalfSpace, false),
-            (Loss::Umbral, Model::HalfSpace, true),
-            (Loss::Penumbral, Model::Poincare, false),
+            (Loss::Ranking, SpaceModel::Sphere, true),
+            (Loss::Cones, SpaceModel::Lorentz, true),
+            (Loss::Cones, SpaceModel::HalfSpace, false),
+            (Loss::Umbral, SpaceModel::HalfSpace, true),
+            (Loss::Penumbral, SpaceModel::Poincare, false),
         ] {
             let geometry = Geometry::new(model, None).unwrap();
             let objective = Objective::new(loss, None, None);
@@ -159,6 +148,6 @@ mod tests {
             }
         }
         let objective = Objective::new(Loss::Cones, Some(0.0), None);
-        assert!(objective.check(Geometry::new(Model::Poincare, None).unwrap()).is_err());
+        assert!(objective.check(Geometry::new(SpaceModel::Poincare, None).unwrap()).is_err());
     }
 }

@@ -3,7 +3,6 @@
 
 use cotangent::engine::{PairSide, RowNumbers, StraightLine, Tiles};
 use cotangent::prelude::*;
-use cotangent_apps_common::geometry::Model;
 
 use crate::train::all_pairs::{AllPairs, operands, unit_ball};
 
@@ -37,7 +36,7 @@ pub(crate) enum Made<'a, T: Float> {
 impl<T: Float> Operands<T> {
     /// For points of `width` coordinates.
     pub(crate) fn new(all_pairs: &AllPairs, width: usize) -> Self {
-        if matches!(all_pairs.space.model, Model::Lorentz | Model::HalfSpace) {
+        if all_pairs.converts() {
             return Operands::OnTape(all_pairs.clone(), Box::default());
         }
         let lambda = || StraightLine::number(width, |[x]| unit_ball().lambda(x)).expect("a row formula");

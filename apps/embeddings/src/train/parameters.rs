@@ -2,7 +2,7 @@
 
 use cotangent::engine::formulas::Hypot;
 use cotangent::prelude::*;
-use cotangent_apps_common::geometry::{Geometry, Model};
+use cotangent_apps_common::geometry::Geometry;
 
 use crate::train::config::Config;
 
@@ -38,15 +38,12 @@ impl<T: Float> Parameters<T> {
         let manifold = config.geometry.manifold();
         for i in 0..rows {
             let row = points.row_mut(i);
-            let factors = manifold.factors_of_width(row.len()).zip(config.geometry.factors());
-            for (((_, coordinates), factor), scale) in factors.zip(&scales) {
-                // Coordinates of the half-space do not depend on its curvature.
-                if factor.model != Model::HalfSpace {
-                    row[coordinates].iter_mut().for_each(|x| *x = *x * T::nearest(*scale));
-                }
+            for ((space, coordinates), scale) in manifold.factors_of_width(row.len()).zip(&scales) {
+                space.rescale(&mut row[coordinates], *scale);
             }
         }
-        let kappas = config.geometry.factors().iter().zip(&scales).map(|(factor, s)| factor.kappa / (s * s));
+        let factors = config.geometry.factors().iter().zip(&scales);
+        let kappas = factors.map(|(factor, s)| factor.space.kappa() / (s * s));
         let geometry = Geometry::new(config.geometry.models(), Some(kappas.collect()));
         (points, geometry.expect("a scale does not change the sign of a curvature"))
     }

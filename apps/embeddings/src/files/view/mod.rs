@@ -22,7 +22,7 @@ use cotangent::engine::files::atomic;
 use cotangent::prelude::*;
 use cotangent_apps_common::disk::{self, Picture};
 use cotangent_apps_common::error::{AppError, Result};
-use cotangent_apps_common::geometry::{Geometry, Model};
+use cotangent_apps_common::geometry::{self, Geometry, SpaceModel};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -117,7 +117,7 @@ fn data<'a>(embeddings: &'a Embeddings, picture: &'a Picture, edges: &[(u32, u32
     let Embeddings { names, points, geometry } = embeddings;
     let mut rank = vec![0; order.len()];
     (0..).zip(order).for_each(|(new, &old)| rank[old] = new);
-    let unit_disk = Geometry::new(Model::Poincare, None).expect("it is a geometry");
+    let unit_disk = Geometry::new(SpaceModel::Poincare, None).expect("it is a geometry");
     let flat = Tensor::new([order.len(), 2], layout.points.concat());
     let unit = unit(*geometry);
     let mut colours: Vec<&str> = legend.iter().map(|(colour, _)| *colour).collect();
@@ -138,25 +138,22 @@ fn data<'a>(embeddings: &'a Embeddings, picture: &'a Picture, edges: &[(u32, u32
         colours,
         legend: legend.iter().map(|(_, name)| name.as_str()).collect(),
         edges: indices(edges.iter().flat_map(|&(u, v)| [rank[u as usize], rank[v as usize]])),
-        near: if names.len() <= LISTED || !computes(*geometry) {
-            listed(embeddings, order, &rank)
-        } else {
-            let tangents = disk::tangents(points, *geometry);
-            let (dim, curved) = (tangents[0].len(), !geometry.is(Model::Euclidean));
-            Near::Computed { count: NEIGHBOURS, dim, tangents: rows(&tangents, order), unit, curved }
+        near: match geometry.single().filter(|space| space.kappa() <= 0.0) {
+            // The page has the distances of hyperbolic and of Euclidean space.
+            Some(space) if names.len() > LISTED => {
+                let tangents = disk::tangents(points, *geometry);
+                let (dim, curved) = (tangents[0].len(), space.kappa() < 0.0);
+                Near::Computed { count: NEIGHBOURS, dim, tangents: rows(&tangents, order), unit, curved }
+            }
+            _ => listed(embeddings, order, &rank),
         },
     }
-}
-
-/// Whether the page has the distance of this space: hyperbolic or Euclidean space.
-fn computes(geometry: Geometry) -> bool {
-    geometry.single().is_some_and(|space| space.model != Model::Sphere)
 }
 
 /// The length of a tangent vector of [`disk::tangents`] of length 1; in a product, as if each curvature were
 /// −1, 0 or 1.
 fn unit(geometry: Geometry) -> f64 {
-    geometry.single().filter(|space| space.kappa != 0.0).map_or(1.0, |space| 1.0 / space.kappa.abs().sqrt())
+    geometry.single().map_or(1.0, |space| 1.0 / geometry::unit(space))
 }
 
 /// The neighbours of all nodes. Nodes are numbered by `rank`.
@@ -197,7 +194,7 @@ mod tests {
             let node = f64::from(heap[i / 3]);
             0.1 * node.log2().floor() * (node + (i % 3) as f64).sin()
         });
-        let geometry = Geometry::new(Model::Poincare, Some(vec![-4.0])).unwrap();
+        let geometry = Geometry::new(SpaceModel::Poincare, Some(vec![-4.0])).unwrap();
         let points = Tensor::new([7, 3], points.data().iter().map(|x| 0.5 * x).collect());
         let texts: Vec<String> = heap.iter().map(|node| format!("n{node}")).collect();
         let index = |node: u32| heap.iter().position(|known| *known == node).unwrap();
