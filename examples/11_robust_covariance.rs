@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let tape = p.coordinates().tape();
         let (data, identity) = (tape.constant(&data), tape.constant(&identity));
         let squares = (data.matmul(p.coordinates().reshape([N, N])) * data).sum_axis(-1); // [SAMPLES]
-        let log = *Point::new(spd, identity).log_map(&p).coordinates(); // [N · N]
+        let log = *Point::new(spd, identity).log(&p).coordinates(); // [N · N]
         N as f64 * squares.ln().mean() - (log * identity).sum()
     });
     let start = Row::from(identity.data());

@@ -37,14 +37,14 @@ use crate::manifold::{Manifold, OffManifold, OffTangent};
 /// use cotangent_manifolds::{Lorentz, Point, Stereographic, Tangent};
 /// let x = Point::new(Stereographic::new(-1.0), Row::from([0.1, 0.2]));
 /// let v = Tangent::new(Lorentz::new(-1.0), Row::from([0.0, 0.1]));
-/// let y = x.exp_map(&v);
+/// let y = x.exp(&v);
 /// ```
 ///
 /// ```compile_fail,E0308
 /// use cotangent_engine::Row;
 /// use cotangent_manifolds::{Point, Stereographic};
 /// let x = Point::new(Stereographic::new(-1.0), Row::from([0.1, 0.2]));
-/// let y = x.exp_map(&x);
+/// let y = x.exp(&x);
 /// ```
 ///
 /// ```
@@ -53,7 +53,7 @@ use crate::manifold::{Manifold, OffManifold, OffTangent};
 /// let ball = Stereographic::new(-1.0);
 /// let x = Point::new(ball, Row::from([0.1, 0.2]));
 /// let y = Point::new(ball, Row::from([-0.3, 0.4]));
-/// let end = x.exp_map(&x.log_map(&y));
+/// let end = x.exp(&x.log(&y));
 /// assert!(end.dist(&y) < 1e-15);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -124,15 +124,16 @@ impl<M: Manifold, R: Rows> Point<M, R> {
         self.same(&other.manifold).squared_dist(&self.coordinates, &other.coordinates)
     }
 
-    /// The points that geodesics from here with the given velocities reach at time 1.
+    /// The points that geodesics from here with the given velocities reach at time 1. The elementwise
+    /// function of a Euclidean point's variable is `(*x).exp()`.
     #[track_caller]
-    pub fn exp_map(&self, v: &Tangent<M, R>) -> Self {
+    pub fn exp(&self, v: &Tangent<M, R>) -> Self {
         Point::new(self.manifold, self.same(&v.manifold).exp(&self.coordinates, &v.coordinates))
     }
 
     /// The velocities here of the geodesics that reach `other` at time 1.
     #[track_caller]
-    pub fn log_map(&self, other: &Self) -> Tangent<M, R> {
+    pub fn log(&self, other: &Self) -> Tangent<M, R> {
         Tangent::new(self.manifold, self.same(&other.manifold).log(&self.coordinates, &other.coordinates))
     }
 

@@ -227,7 +227,7 @@ fn towards<M: Steps, T: Float>(
 
 #[cfg(test)]
 mod tests {
-    use cotangent_manifolds::{Manifold, PoincareBall};
+    use cotangent_manifolds::PoincareBall;
 
     use super::*;
 

@@ -104,7 +104,7 @@ fn valley<M: Steps>(name: &str, m: M, dim: usize, radius: f64) -> Vec<Solution> 
     let mut problem = Problem::on_tape(m, |x| {
         let tape = x.coordinates().tape();
         let base = Point::new(m, tape.constant(&valley.base));
-        let log = *base.log_map(&x).coordinates(); // [1, width]
+        let log = *base.log(&x).coordinates(); // [1, width]
         let c = log.matmul(tape.constant(&valley.coordinates)); // [1, dim]
         let (a, b) = (c.slice(-1, 0..1), c.slice(-1, 1..2));
         let others = c.slice(-1, 2..dim).square().sum();

@@ -109,7 +109,7 @@ macro_rules! gyrovectors {
         let weights = $tape.constant(&Tensor::new([3], vec![1.0; 3]));
         let points: Var<'_, f64> = *$m.points(param.on(&$tape)).coordinates();
         let all =
-            [points, $m.to_learned(x), $m.distance(x, x), $m.gyromidpoint(x, weights), $m.logits(x, x, x)];
+            [points, $m.to_learned(x), $m.dist(&x, &x), $m.gyromidpoint(x, weights), $m.logits(x, x, x)];
         assert!(all.iter().all(|y| y.to_tensor().data().iter().all(|y| y.is_finite())));
         assert_eq!($m.unidirectional_logits(x, x, weights).shape().axes(), [3, 3]);
         let matrix = $tape.constant(&Tensor::new([2, 2], vec![1.0, 0.5, -0.5, 1.0]));

@@ -83,7 +83,7 @@ impl<M: Manifold, T: Float> AttentionPooling<M, T> {
     ) -> ([Point<G, Var<'t, T>>; 2], Var<'t, T>) {
         let matched = [&self.query, &self.key].map(|linear| linear.forward(r));
         let [q, k] = matched.each_ref().map(|points| *points.coordinates());
-        (matched, r.manifold().distance(q, k) * self.sharpness.on(q.tape()) * -1.0)
+        (matched, r.manifold().dist(q, k) * self.sharpness.on(q.tape()) * -1.0)
     }
 
     /// Same as [`weigh`](Self::weigh), with the points of x in `rows`, [sequence by sequence](by_sequence).

@@ -107,7 +107,7 @@ impl<M: Manifold, T: Float> BatchNorm<M, T> {
         assert!(count > 0, "BatchNorm: no points in a batch of shape {shape}");
         let rows = coordinates.reshape([count, n]);
         let mean = space.gyromidpoint(rows, tape.constant_with([count], |ones| ones.fill(T::one())));
-        let variance = space.distance(rows, mean).square().mean().reshape([1]);
+        let variance = space.dist(rows, mean).square().mean().reshape([1]);
         let batch =
             BatchStatistics { mean: space.to_learned(mean).to_tensor(), variance: variance.to_tensor() };
         (self.normalise(x, mean, variance), batch)

@@ -37,7 +37,7 @@ pub trait GyrovectorSpace<'t, T: Float>: Copy + PartialEq + std::fmt::Debug {
     fn log0(&self, x: Var<'t, T>) -> Var<'t, T>;
 
     /// Geodesic distance between points: `[…]`. Eq. 6.
-    fn distance(&self, x: Var<'t, T>, y: Var<'t, T>) -> Var<'t, T>;
+    fn dist(&self, x: Var<'t, T>, y: Var<'t, T>) -> Var<'t, T>;
 
     /// The gyromidpoint of each set of points, `[…, n, d]`, with weights `[…, n]` that are not negative:
     /// `[…, d]`. It is the [`Barycentre`](cotangent_manifolds::Barycentre).
@@ -107,7 +107,7 @@ impl<'t, T: Float> GyrovectorSpace<'t, T> for Euclidean {
         x
     }
     #[track_caller]
-    fn distance(&self, x: Var<'t, T>, y: Var<'t, T>) -> Var<'t, T> {
+    fn dist(&self, x: Var<'t, T>, y: Var<'t, T>) -> Var<'t, T> {
         Manifold::dist(self, &x, &y)
     }
     #[track_caller]
@@ -149,7 +149,7 @@ impl<'t, T: Float> GyrovectorSpace<'t, T> for Curved<Var<'t, T>> {
         Curved::log0(self, &x)
     }
     #[track_caller]
-    fn distance(&self, x: Var<'t, T>, y: Var<'t, T>) -> Var<'t, T> {
+    fn dist(&self, x: Var<'t, T>, y: Var<'t, T>) -> Var<'t, T> {
         Curved::dist(self, &x, &y)
     }
     #[track_caller]
@@ -208,7 +208,7 @@ impl<'t, T: Float, S: Sign> GyrovectorSpace<'t, T> for KappaStereographic<S> {
         GyrovectorSpace::log0(&curved(self, x), x)
     }
     #[track_caller]
-    fn distance(&self, x: Var<'t, T>, y: Var<'t, T>) -> Var<'t, T> {
+    fn dist(&self, x: Var<'t, T>, y: Var<'t, T>) -> Var<'t, T> {
         Manifold::dist(self, &x, &y)
     }
     #[track_caller]

@@ -81,6 +81,14 @@ impl<U: Rule<K> + 'static, const K: usize> Elementwise for Stepped<U, K> {
     }
 }
 
+impl Euclidean {
+    /// Geodesic distance `‖x − y‖`. It is a method of the type because two traits in the prelude have one of
+    /// this name.
+    pub fn dist<R: Rows>(&self, x: &R, y: &R) -> R::Scalar {
+        R::scalar(formulas::Dist, [x, y], [])
+    }
+}
+
 impl ConstantCurvature for Euclidean {
     fn kappa(&self) -> f64 {
         0.0
@@ -98,7 +106,7 @@ impl Manifold for Euclidean {
         Row::from(vec![T::zero(); dim].as_slice())
     }
     fn dist<R: Rows>(&self, x: &R, y: &R) -> R::Scalar {
-        R::scalar(formulas::Dist, [x, y], [])
+        self.dist(x, y)
     }
     fn inner<R: Rows>(&self, _x: &R, u: &R, v: &R) -> R::Scalar {
         R::scalar(formulas::Inner, [u, v], [])

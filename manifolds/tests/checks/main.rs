@@ -214,7 +214,7 @@ fn points_and_tangent_vectors_as_types() {
     let sphere = Sphere::new(1.0);
     let north = Point::new(sphere, Row::from([1.0, 0.0, 0.0])).checked().unwrap();
     let east = Tangent::new(sphere, Row::from([0.0, 1.0, 0.0]));
-    let end = north.exp_map(&east.clone().checked(&north).unwrap());
+    let end = north.exp(&east.clone().checked(&north).unwrap());
     let error = east.checked(&end).unwrap_err();
     assert!(error.to_string().starts_with("not a tangent vector of the sphere at this point: "), "{error}");
 }

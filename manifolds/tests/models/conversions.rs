@@ -134,15 +134,15 @@ where
         let back = fu.to::<M>(&fx);
         let size = norm(u.coordinates());
         see("tangent", norm(&difference(back.coordinates(), u.coordinates())), size, 1.0);
-        let want = x.log_map(&y).to::<N>(&x);
-        let miss = difference(fx.log_map(&fy).coordinates(), want.coordinates());
+        let want = x.log(&y).to::<N>(&x);
+        let miss = difference(fx.log(&fy).coordinates(), want.coordinates());
         see("log", norm_of_image(&fx, &miss), length + d, 1.0);
         let want = x.transport(&y, &u).to::<N>(&y);
         let miss = difference(fx.transport(&fy, &fu).coordinates(), want.coordinates());
         see("transport", norm_of_image(&fy, &miss), size, 1.0);
         // Geodesics part exponentially.
-        let short = Tangent::new(m, x.log_map(&y).coordinates().clone());
-        let (end, want) = (fx.exp_map(&short.to(&x)), x.exp_map(&short).to::<N>());
+        let short = Tangent::new(m, x.log(&y).coordinates().clone());
+        let (end, want) = (fx.exp(&short.to(&x)), x.exp(&short).to::<N>());
         see("exp", end.dist(&want), length + d, (d / length).cosh());
     }
     // There are six identities for each draw. Beyond some radius rounding leaves nothing to compare.

@@ -45,7 +45,7 @@ pub(crate) fn distance(args: &Distance) -> Result<()> {
     let embeddings = args.embedding.read()?;
     let from = embeddings.find(args.embedding.path(), &args.from)?;
     let to = embeddings.find(args.embedding.path(), &args.to)?;
-    let to = Neighbour { name: args.to.clone(), distance: embeddings.distance(from, to) };
+    let to = Neighbour { name: args.to.clone(), distance: embeddings.dist(from, to) };
     print::event("result", &to);
     // The event has the number.
     if !print::style().json {

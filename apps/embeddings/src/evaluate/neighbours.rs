@@ -48,7 +48,7 @@ impl Embeddings {
     }
 
     /// The distance of two points.
-    pub fn distance(&self, from: usize, to: usize) -> f64 {
+    pub fn dist(&self, from: usize, to: usize) -> f64 {
         let [x, y] = [from, to].map(|i| Row::from(self.points.row(i)));
         self.geometry.manifold().dist(&x, &y)
     }
@@ -81,7 +81,7 @@ impl Embeddings {
             order.truncate(count);
         }
         order.sort_by(nearer);
-        order.into_iter().map(|i| (i, self.distance(at, i))).collect()
+        order.into_iter().map(|i| (i, self.dist(at, i))).collect()
     }
 }
 

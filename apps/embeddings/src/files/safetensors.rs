@@ -97,7 +97,7 @@ mod tests {
             ["dog.n.01", "democracy.n.01"].map(|name| built_in.find(Path::new("nouns"), name).unwrap());
         let nearest = built_in.neighbours(dog, 3);
         let canine = nearest.iter().find(|neighbour| neighbour.name == "canine.n.02").unwrap();
-        assert!(canine.distance < 0.5 * built_in.distance(dog, democracy));
+        assert!(canine.distance < 0.5 * built_in.dist(dog, democracy));
         assert!(nouns(Some(SpaceModel::Lorentz.into()), None).is_err());
     }
 }

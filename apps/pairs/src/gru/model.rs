@@ -130,7 +130,7 @@ where
         };
         let (first, second) = (encode(&self.first, first), encode(&self.second, second));
         let squared_distance =
-            body.distance(*first.coordinates(), *second.coordinates()).square().insert_axis(1);
+            body.dist(*first.coordinates(), *second.coordinates()).square().insert_axis(1);
         let joined = self.join.forward(&[first, second], Some(squared_distance));
         // If body and head have the same geometry, this is the Möbius version of the nonlinearity.
         let inputs = exp0(head, self.feed_forward.apply(*log0(joined)));

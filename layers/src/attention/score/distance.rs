@@ -3,7 +3,7 @@
 use cotangent_engine::compiled::{Compiled, Pair};
 use cotangent_engine::registry::Formula;
 use cotangent_engine::{Float, PairFormula, Pairing, Row, Scalar, Var};
-use cotangent_manifolds::{Manifold, PoincareBall};
+use cotangent_manifolds::PoincareBall;
 
 use super::{FACTOR, Numbers, OFFSET, Operand, PointMap, SHARPNESS, SQUARE, Score, Side, distance_from_sinh};
 

@@ -115,10 +115,6 @@ macro_rules! operations {
 }
 
 operations! { Curved:
-    /// Geodesic distance `2 tan_κ⁻¹‖⊖x ⊕ y‖`. For κ > 0 half of the digits are lost between
-    /// antipodes.
-    dist(x: row, y: row) -> number = Dist [x, y];
-
     /// Riemannian inner product `λ_x²⟨u, v⟩` of tangent vectors at x.
     inner(x: row, u: row, v: row) -> number = Inner [x, u, v];
 
@@ -159,7 +155,12 @@ operations! { Curved:
     busemann(x: row, omega: row) -> number = Busemann [x, omega];
 }
 
+// `dist` is among them because two traits in the prelude have a method of this name.
 operations! { Curved, KappaStereographic:
+    /// Geodesic distance `2 tan_κ⁻¹‖⊖x ⊕ y‖`. For κ > 0 half of the digits are lost between
+    /// antipodes.
+    dist(x: row, y: row) -> number = Dist [x, y];
+
     /// The conformal factor `λ_x = 2/(1 + κ‖x‖²)`.
     lambda(x: row) -> number = Lambda [x];
 
