@@ -124,7 +124,7 @@ pub enum Reduction {
 /// the numbers of words and characters that are read, and the radius of plain word vectors. The paper
 /// computes in f64; f32 takes half the time, and its ball ends at a distance of 17.3 from the origin.
 #[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Config {
+pub struct TypingConfig {
     /// Dimensions of the paper's Table 8. The encoder of xlarge is Euclidean.
     // None if a dimension is not that of the size.
     #[arg(long, value_enum, default_value = "base", help_heading = "Model")]
@@ -233,11 +233,11 @@ fn one() -> f64 {
     1.0
 }
 
-impl Config {
+impl TypingConfig {
     /// The settings without other options than the size and the geometry.
     pub fn for_crowd(size: Size, space: Space) -> Self {
         let [size, space] = [config::name(size), config::name(space)];
-        config::parse::<Config>(&["--size", &size, "--space", &space]).complete()
+        config::parse::<TypingConfig>(&["--size", &size, "--space", &space]).complete()
     }
 
     /// Fills in what follows from other options: the dimension of the concatenation, and whether all
@@ -247,7 +247,7 @@ impl Config {
         let sum = self.parts_dim();
         let dim = *self.dim.get_or_insert(sum);
         self.size = self.size.filter(|size| parts == size.dims() && dim == sum);
-        Config { space: None, ..self }
+        TypingConfig { space: None, ..self }
     }
 
     /// The sum of the parts' dimensions.
@@ -330,14 +330,14 @@ impl Config {
     }
 }
 
-impl TrainingConfig for Config {
+impl TrainingConfig for TypingConfig {
     const DATA: &'static str = "mentions";
 
     fn epochs_and_seed(&self) -> (u64, u64) {
         (self.epochs, self.seed)
     }
 
-    fn difference(&self, other: &Config) -> Option<String> {
+    fn difference(&self, other: &TypingConfig) -> Option<String> {
         // The dimensions say more than their size does.
         config::difference(self, other, &["size"])
     }
@@ -350,35 +350,38 @@ mod tests {
     #[test]
     fn sizes_are_those_of_table_8() {
         for (size, m) in [(Size::Base, 100), (Size::Large, 250), (Size::Xlarge, 500)] {
-            let config = Config::for_crowd(size, Space::Hyperbolic);
+            let config = TypingConfig::for_crowd(size, Space::Hyperbolic);
             config.check().unwrap();
             assert_eq!(config.dim(), m);
         }
-        let xlarge = Config::for_crowd(Size::Xlarge, Space::Hyperbolic);
+        let xlarge = TypingConfig::for_crowd(Size::Xlarge, Space::Hyperbolic);
         assert_eq!((xlarge.spaces.encoder, xlarge.spaces.mlr), (Space::Euclidean, Space::Hyperbolic));
     }
 
     #[test]
     fn wrong_values_name_their_option() {
-        let base = || Config::for_crowd(Size::Base, Space::Hyperbolic);
-        let error = |config: Config| config.check().unwrap_err().to_string();
-        assert!(error(Config { char_dim: 0, ..base() }).starts_with("--char-dim 0"));
-        assert!(error(Config { threshold: 1.0, ..base() }).starts_with("--threshold 1"));
-        assert!(error(Config { word_radius: 1.5, ..base() }).starts_with("--word-radius 1.5"));
-        assert!(error(Config { sharpness: f64::INFINITY, ..base() }).starts_with("--sharpness inf"));
-        assert_eq!(base().difference(&Config { sharpness: 0.01, ..base() }), Some("sharpness".to_owned()));
-        let huge = error(Config { char_dim: usize::MAX, ..base() });
+        let base = || TypingConfig::for_crowd(Size::Base, Space::Hyperbolic);
+        let error = |config: TypingConfig| config.check().unwrap_err().to_string();
+        assert!(error(TypingConfig { char_dim: 0, ..base() }).starts_with("--char-dim 0"));
+        assert!(error(TypingConfig { threshold: 1.0, ..base() }).starts_with("--threshold 1"));
+        assert!(error(TypingConfig { word_radius: 1.5, ..base() }).starts_with("--word-radius 1.5"));
+        assert!(error(TypingConfig { sharpness: f64::INFINITY, ..base() }).starts_with("--sharpness inf"));
+        assert_eq!(
+            base().difference(&TypingConfig { sharpness: 0.01, ..base() }),
+            Some("sharpness".to_owned())
+        );
+        let huge = error(TypingConfig { char_dim: usize::MAX, ..base() });
         assert!(huge.starts_with(&format!("--char-dim {}: a model of", usize::MAX)), "{huge}");
         assert!(huge.contains("GB of memory"), "{huge}");
-        assert!(error(Config { context_words: usize::MAX, ..base() }).contains("GB of memory"));
+        assert!(error(TypingConfig { context_words: usize::MAX, ..base() }).contains("GB of memory"));
         // A description of an earlier version.
         let mut text = serde_json::to_value(base()).unwrap();
         text.as_object_mut().unwrap().remove("sharpness");
-        assert_eq!(serde_json::from_value::<Config>(text).unwrap(), base());
-        assert!(error(Config { lr_floor: f64::NAN, ..base() }).starts_with("--lr-floor NaN"));
-        assert!(error(Config { regression: Regression::Usual, ..base() }).contains("--mlr euclidean"));
-        assert!(error(Config { context_words: 4, ..base() }).starts_with("--context-words 4"));
-        assert_eq!(base().difference(&Config { clip: 4.0, ..base() }), Some("clip".to_owned()));
+        assert_eq!(serde_json::from_value::<TypingConfig>(text).unwrap(), base());
+        assert!(error(TypingConfig { lr_floor: f64::NAN, ..base() }).starts_with("--lr-floor NaN"));
+        assert!(error(TypingConfig { regression: Regression::Usual, ..base() }).contains("--mlr euclidean"));
+        assert!(error(TypingConfig { context_words: 4, ..base() }).starts_with("--context-words 4"));
+        assert_eq!(base().difference(&TypingConfig { clip: 4.0, ..base() }), Some("clip".to_owned()));
         assert_eq!(base().difference(&base()), None);
     }
 }

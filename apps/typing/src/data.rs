@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use cotangent_apps_common::error::{AppError, Result};
 
-use crate::config::Config;
+use crate::config::TypingConfig;
 use crate::examples::{Characters, Example, wanted};
 use crate::readers::{self, Mentions};
 use crate::types::{Levels, Types};
@@ -50,7 +50,7 @@ impl Data {
     /// # Errors
     /// If a file cannot be read or has a wrong line, a type is not in the list of types, or all training or
     /// dev mentions are without types.
-    pub fn read(sources: &Sources, config: &Config) -> Result<Self> {
+    pub fn read(sources: &Sources, config: &TypingConfig) -> Result<Self> {
         let parts = [Some(&sources.train), Some(&sources.dev), sources.test.as_ref()];
         let mut untyped = [0; 3];
         let mut read = Vec::new();
@@ -128,7 +128,7 @@ mod tests {
         std::fs::write(&words, format!("{many}z {last}\n")).unwrap();
         let levels = Levels { coarse: 0, fine: 0 };
         let sources = Sources { train, dev, test: Some(test), words, types: None, levels };
-        Data::read(&sources, &Config::for_crowd(Size::Base, Space::Euclidean)).unwrap().fingerprint()
+        Data::read(&sources, &TypingConfig::for_crowd(Size::Base, Space::Euclidean)).unwrap().fingerprint()
     }
 
     #[test]

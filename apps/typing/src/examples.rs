@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use cotangent_apps_common::error::{AppError, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::config::Config;
+use crate::config::TypingConfig;
 use crate::mention::Mention;
 use crate::types::Types;
 use crate::words::{Words, forms};
@@ -106,7 +106,7 @@ impl Example {
         words: &Words,
         characters: &Characters,
         types: &Types,
-        config: &Config,
+        config: &TypingConfig,
     ) -> std::result::Result<Self, String> {
         let numbers =
             |tokens: &[String]| tokens.iter().map(|token| words.number(token)).collect::<Vec<u32>>();
@@ -149,7 +149,7 @@ impl Example {
         words: &Words,
         characters: &Characters,
         types: &Types,
-        config: &Config,
+        config: &TypingConfig,
     ) -> Result<Vec<Self>> {
         let example = |(i, mention)| {
             Example::new(mention, words, characters, types, config).map_err(|message| {
@@ -180,7 +180,7 @@ mod tests {
         Mention::new(left, words, right, types).unwrap()
     }
 
-    fn encode(mention: &Mention, config: &Config) -> std::result::Result<Example, String> {
+    fn encode(mention: &Mention, config: &TypingConfig) -> std::result::Result<Example, String> {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("w.txt");
         std::fs::write(&path, "a 1\nb 2\nc 3\nd 4\ne 5\n").unwrap();
@@ -201,11 +201,11 @@ mod tests {
 
     #[test]
     fn words_positions_characters_and_types_by_hand() {
-        let config = Config {
+        let config = TypingConfig {
             context_words: 5,
             mention_words: 1,
             mention_chars: 2,
-            ..Config::for_crowd(Size::Base, Space::Euclidean)
+            ..TypingConfig::for_crowd(Size::Base, Space::Euclidean)
         };
         let example = encode(&mention("e a b", "c D", "z a", "y x y"), &config).unwrap();
         // Three words fit beside the mention: one before, two after it.
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn long_contexts_and_mentions_are_cut() {
-        let config = Config::for_crowd(Size::Base, Space::Euclidean);
+        let config = TypingConfig::for_crowd(Size::Base, Space::Euclidean);
         let long = "a ".repeat(10_000);
         let example = encode(&mention(&long, "b", &long, "x"), &config).unwrap();
         assert_eq!((example.context.len(), example.context[12]), (25, 2));

@@ -12,7 +12,7 @@ use crate::config::Space;
 use crate::examples::Example;
 use crate::model::Located;
 use crate::model::space::{PartSpace, ball};
-use crate::train::Metrics;
+use crate::train::TypingMetrics;
 use crate::typer::Typer;
 
 /// Largest number of points in a picture of queries and keys.
@@ -103,7 +103,7 @@ pub fn queries_and_keys<T: Float>(path: &Path, typer: &Typer<T>, examples: &[Exa
     let [queries, keys] = parts.each_ref().map(|part| part.len() / width.max(1));
     let points = Tensor::new([queries + keys, width], parts.concat());
     let hyperbolic = typer.description.config.spaces.attention == Space::Hyperbolic;
-    let model = if hyperbolic { SpaceModel::Poincare } else { SpaceModel::Euclidean };
+    let model = if hyperbolic { Model::Poincare } else { Model::Euclidean };
     let layout = disk::layout(&points, Geometry::new(model, None)?)?;
     let labels: Vec<u32> = (0..queries + keys).map(|i| u32::from(i < queries)).collect();
     disk::classes(
@@ -125,7 +125,7 @@ pub fn queries_and_keys<T: Float>(path: &Path, typer: &Typer<T>, examples: &[Exa
 ///
 /// # Errors
 /// If the file cannot be written.
-pub fn norms(path: &Path, runs: &[Metrics]) -> Result<()> {
+pub fn norms(path: &Path, runs: &[TypingMetrics]) -> Result<()> {
     let series = runs.iter().map(|run| Series {
         name: match run.config.spaces.concatenation {
             Space::Hyperbolic => "hyperbolic norm of text vectors",

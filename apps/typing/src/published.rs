@@ -1,7 +1,7 @@
 //! The figures of the paper, to be printed beside those of a run. All were trained on six million mentions
 //! besides the crowd's, so a run on the crowd's alone is not expected to reach them.
 
-use crate::config::{AttentionWeights, Config, Regression, Size, Space, Spaces};
+use crate::config::{AttentionWeights, Regression, Size, Space, Spaces, TypingConfig};
 use crate::words::VectorKind;
 
 /// Macro and micro F1 on the test mentions in percent, of coarse, fine and ultra-fine types.
@@ -27,7 +27,7 @@ pub const TYPES: usize = 10_331;
 /// and so many types. There are none for a weight of the attention or a form of the regression that the paper
 /// has no rows of, or for other types than Ultra-Fine's. The Euclidean row of Table 4 is legible only in its
 /// last column.
-pub fn published(config: &Config, types: usize) -> Vec<Published> {
+pub fn published(config: &TypingConfig, types: usize) -> Vec<Published> {
     use Space::{Euclidean, Hyperbolic};
     let Some(size) = config.size else { return Vec::new() };
     let as_published = config.attention_weights == AttentionWeights::Softmax
@@ -85,19 +85,20 @@ mod tests {
 
     #[test]
     fn rows_are_found_by_settings() {
-        let names = |config: &Config| published(config, TYPES).iter().map(|row| row.what).collect::<Vec<_>>();
-        let base = Config::for_crowd(Size::Base, Space::Hyperbolic);
+        let names =
+            |config: &TypingConfig| published(config, TYPES).iter().map(|row| row.what).collect::<Vec<_>>();
+        let base = TypingConfig::for_crowd(Size::Base, Space::Hyperbolic);
         assert_eq!(names(&base), ["Table 4, GloVe: HY BASE", "Table 3, Poincaré GloVe: HY BASE"]);
-        let ball = Config { vectors: VectorKind::Hyperbolic, ..base.clone() };
+        let ball = TypingConfig { vectors: VectorKind::Hyperbolic, ..base.clone() };
         assert_eq!(names(&ball), ["Table 3, Poincaré GloVe: HY BASE"]);
-        let mlr = Config { spaces: Spaces { mlr: Space::Euclidean, ..base.spaces }, ..base.clone() };
+        let mlr = TypingConfig { spaces: Spaces { mlr: Space::Euclidean, ..base.spaces }, ..base.clone() };
         assert_eq!(names(&mlr), ["Table 5, Poincaré GloVe: EU MLR"]);
-        let xlarge = Config::for_crowd(Size::Xlarge, Space::Hyperbolic);
+        let xlarge = TypingConfig::for_crowd(Size::Xlarge, Space::Hyperbolic);
         assert_eq!(names(&xlarge), ["Table 3, Poincaré GloVe: HY XLARGE"]);
-        assert_eq!(names(&Config { size: None, ..base.clone() }), [""; 0]);
+        assert_eq!(names(&TypingConfig { size: None, ..base.clone() }), [""; 0]);
         let weights = AttentionWeights::Sigmoid;
-        assert_eq!(names(&Config { attention_weights: weights, ..base.clone() }), [""; 0]);
-        assert_eq!(names(&Config { regression: Regression::Unidirectional, ..base.clone() }), [""; 0]);
+        assert_eq!(names(&TypingConfig { attention_weights: weights, ..base.clone() }), [""; 0]);
+        assert_eq!(names(&TypingConfig { regression: Regression::Unidirectional, ..base.clone() }), [""; 0]);
         assert_eq!(published(&base, 12), []);
     }
 }

@@ -16,12 +16,12 @@ use cotangent_apps_common::training::{figures, trainer};
 use serde::{Deserialize, Serialize};
 
 use crate::batches::{Batch, Cycles};
-use crate::config::Config;
+use crate::config::TypingConfig;
 use crate::data::Data;
 use crate::examples::Example;
 use crate::loss::TypingLoss;
 use crate::metrics::Figures;
-use crate::model::{Counts, Model};
+use crate::model::{Counts, TypingModel};
 use crate::typer::{DESCRIPTION, Description, MODEL, evaluate};
 
 /// The figures of an epoch on the dev mentions. They are kept in this file, for a run that is resumed.
@@ -47,9 +47,9 @@ struct DevFigures {
 
 /// `metrics.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Metrics {
+pub struct TypingMetrics {
     /// Settings and seed.
-    pub config: Config,
+    pub config: TypingConfig,
     /// Number of mentions to train on, to select by and to test on.
     pub mentions: [usize; 3],
     /// In each part the number of mentions without types, which were left out.
@@ -83,7 +83,7 @@ pub struct Metrics {
 /// # Errors
 /// If a setting is wrong, the output cannot be written, the checkpoint belongs to another run, `epochs.json`
 /// does not fit it, or training diverges.
-pub fn train(data: &Data, config: &Config, run: &RunOptions) -> Result<Metrics> {
+pub fn train(data: &Data, config: &TypingConfig, run: &RunOptions) -> Result<TypingMetrics> {
     config.check()?;
     let parameters = config.least_parameters(data.words.width(), data.types.len());
     memory::training(&config.sizes(), parameters, config.precision)?;
@@ -100,13 +100,13 @@ pub fn train(data: &Data, config: &Config, run: &RunOptions) -> Result<Metrics> 
 
 struct Training<'a> {
     data: &'a Data,
-    config: &'a Config,
+    config: &'a TypingConfig,
     run: &'a RunOptions,
 }
 
 impl Training<'_> {
     /// Trains a model and tests it.
-    fn start<T: Float>(&self) -> Result<Metrics> {
+    fn start<T: Float>(&self) -> Result<TypingMetrics> {
         let Training { data, config, run } = *self;
         let _held = output::hold(&run.out)?;
         let mut model = self.model::<T>();
@@ -123,7 +123,7 @@ impl Training<'_> {
     /// Trains the model. Afterwards it is the one with the best total macro F1 on dev.
     fn epochs<T: Float>(
         &self,
-        model: &mut Model<T>,
+        model: &mut TypingModel<T>,
         tape: &mut Tape<T>,
     ) -> Result<(History, Vec<EpochFigures>)> {
         let Training { data, config, run } = *self;
@@ -175,11 +175,11 @@ impl Training<'_> {
     }
 
     /// The model before the first step.
-    fn model<T: Float>(&self) -> Model<T> {
+    fn model<T: Float>(&self) -> TypingModel<T> {
         let Training { data, config, .. } = *self;
         let points = data.words.points(config.vectors, config.spaces.encoder, config.word_radius);
         let counts = Counts { characters: data.characters.places(), types: data.types.len() };
-        Model::new(points, counts, config)
+        TypingModel::new(points, counts, config)
     }
 
     fn schedule(&self, steps: u64) -> Schedule {
@@ -190,7 +190,7 @@ impl Training<'_> {
     }
 
     fn cycles(&self) -> Cycles {
-        let Config { batch, cycles, seed, .. } = *self.config;
+        let TypingConfig { batch, cycles, seed, .. } = *self.config;
         Cycles { items: self.data.parts[0].len(), batch, cycles, seed }
     }
 
@@ -215,10 +215,10 @@ impl Training<'_> {
         history: &History,
         epochs: Vec<EpochFigures>,
         test: Option<Figures>,
-    ) -> Result<Metrics> {
+    ) -> Result<TypingMetrics> {
         let Training { data, config, run } = *self;
         let (best_epoch, _) = history.best(Goal::Greatest).expect("at least one epoch");
-        let metrics = Metrics {
+        let metrics = TypingMetrics {
             config: config.clone(),
             mentions: [0, 1, 2].map(|i| data.parts[i].len()),
             untyped: data.untyped,
@@ -239,7 +239,7 @@ impl Training<'_> {
     }
 }
 
-impl Metrics {
+impl TypingMetrics {
     /// Number of parameters.
     pub fn parameter_count(&self) -> usize {
         self.parameters.iter().sum()

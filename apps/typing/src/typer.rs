@@ -12,11 +12,11 @@ use cotangent_apps_common::metrics;
 use serde::{Deserialize, Serialize};
 
 use crate::batches::Batch;
-use crate::config::{Config, Space};
+use crate::config::{Space, TypingConfig};
 use crate::examples::{Characters, Example, wanted};
 use crate::mention::Mention;
 use crate::metrics::Figures;
-use crate::model::{Counts, Model, Output};
+use crate::model::{Counts, Output, TypingModel};
 use crate::types::Types;
 use crate::words::Words;
 
@@ -33,7 +33,7 @@ const TOGETHER: usize = 128;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Description {
     /// The settings of the run.
-    pub config: Config,
+    pub config: TypingConfig,
     /// The types.
     pub types: Types,
     /// The characters.
@@ -89,7 +89,7 @@ pub struct Typer<T: Float> {
     /// What the model is.
     pub description: Description,
     words: Words,
-    model: Model<T>,
+    model: TypingModel<T>,
     /// The file of the parameters.
     file: PathBuf,
     device: Device,
@@ -107,7 +107,7 @@ pub(crate) struct Evaluation {
 /// # Errors
 /// If a logit is NaN.
 pub(crate) fn evaluate<T: Float>(
-    model: &Model<T>,
+    model: &TypingModel<T>,
     examples: &[Example],
     types: &Types,
     threshold: f64,
@@ -190,7 +190,7 @@ impl<T: Float> Typer<T> {
     fn with_words(directory: &Path, description: Description, words: Words, device: &Device) -> Result<Self> {
         let config = &description.config;
         let points = words.points(config.vectors, config.spaces.encoder, config.word_radius);
-        let mut model = Model::new(points, description.counts(), config);
+        let mut model = TypingModel::new(points, description.counts(), config);
         let file = directory.join(MODEL);
         load_model(&mut model, &file, Some(&description.run))?;
         Ok(Typer { description, words, model, file, device: device.clone() })
@@ -300,12 +300,12 @@ mod tests {
         assert_eq!(above_probability(&[], 0.5), [0_u32; 0]);
     }
 
-    fn config() -> Config {
-        Config::for_crowd(Size::Base, Space::Euclidean)
+    fn config() -> TypingConfig {
+        TypingConfig::for_crowd(Size::Base, Space::Euclidean)
     }
 
     /// A model of these types without characters and words.
-    fn description(config: Config, types: Types) -> Description {
+    fn description(config: TypingConfig, types: Types) -> Description {
         Description {
             config,
             types,
@@ -318,10 +318,10 @@ mod tests {
     }
 
     /// A model whose words are NaN, with a type, and an example of it.
-    fn broken() -> (Model<f32>, Types, Example) {
+    fn broken() -> (TypingModel<f32>, Types, Example) {
         let mention = Mention { types: vec!["x".to_owned()], ..Mention::default() };
         let counts = Counts { characters: 1, types: 1 };
-        let model = Model::new(Tensor::from_fn([1, 2], |_| f32::NAN), counts, &config());
+        let model = TypingModel::new(Tensor::from_fn([1, 2], |_| f32::NAN), counts, &config());
         let number = || vec![0];
         let example = Example {
             context: number(),
@@ -354,7 +354,7 @@ mod tests {
     fn wrong_settings_of_a_model_name_its_file() {
         let dir = tempfile::tempdir().unwrap();
         let (_, types, _) = broken();
-        let description = description(Config { word_radius: 2.0, ..config() }, types);
+        let description = description(TypingConfig { word_radius: 2.0, ..config() }, types);
         description.write(dir.path()).unwrap();
         let error = Description::read(dir.path()).unwrap_err().to_string();
         assert!(error.ends_with("typing.json: --word-radius 2: at most 1 fits"), "{error}");

@@ -12,7 +12,7 @@ use cotangent_apps_common::threads::ThreadsOption;
 use cotangent_apps_common::{output, say};
 
 use super::labelled_graph::LabelledGraph;
-use super::{Config, Metrics, classify, published};
+use super::{GraphConfig, GraphMetrics, classify, published};
 use crate::attention::Scores;
 
 /// The application `graph`.
@@ -43,7 +43,7 @@ struct Cli {
     #[arg(long, help_heading = "Data")]
     path: PathBuf,
     #[command(flatten)]
-    config: Config,
+    config: GraphConfig,
     /// Train with every attention score in turn. The results of each go to the subdirectory of --out with
     /// its name.
     #[arg(long, conflicts_with = "attention", help_heading = "Training")]
@@ -76,7 +76,7 @@ pub fn run(scores: &Scores) -> std::process::ExitCode {
 
 fn run_with(cli: &Cli, scores: &Scores) -> Result<()> {
     let device = cli.device.choose()?;
-    let configs: Vec<Config> = match cli.table {
+    let configs: Vec<GraphConfig> = match cli.table {
         true => scores.iter().map(|score| cli.config.with_score(score.name())).collect(),
         false => vec![cli.config.clone()],
     };
@@ -96,7 +96,7 @@ fn run_with(cli: &Cli, scores: &Scores) -> Result<()> {
         graph.validation.len(),
         graph.test.len()
     );
-    let run = |config: &Config, out: PathBuf| -> Result<()> {
+    let run = |config: &GraphConfig, out: PathBuf| -> Result<()> {
         let options = RunOptions { out, resume: cli.resume, checkpoint_every: 0, device: device.clone() };
         report(&threads.run(|| classify(&graph, config, scores, &options))?);
         Ok(())
@@ -105,7 +105,7 @@ fn run_with(cli: &Cli, scores: &Scores) -> Result<()> {
     for config in &configs {
         run(config, if cli.table { cli.out.join(&config.attention) } else { cli.out.clone() })?;
         if cli.without_dropout {
-            let undropped = Config { dropout: 0.0, seeds: 1, ..config.clone() };
+            let undropped = GraphConfig { dropout: 0.0, seeds: 1, ..config.clone() };
             run(&undropped, cli.out.join("without-dropout"))?;
         }
     }
@@ -113,9 +113,9 @@ fn run_with(cli: &Cli, scores: &Scores) -> Result<()> {
     Ok(())
 }
 
-fn report(metrics: &Metrics) {
+fn report(metrics: &GraphMetrics) {
     say!("test accuracy in %, mean and 95 % interval of {} seeds", metrics.outcomes.len());
-    let Metrics { config, parameters, .. } = metrics;
+    let GraphMetrics { config, parameters, .. } = metrics;
     say!("{:>15}  this run, {} attention, {parameters} parameters", metrics.test.percent(), config.attention);
     for (accuracy, source) in published(&metrics.graph, &metrics.config) {
         say!("{accuracy:>15.1}  {source}");

@@ -12,7 +12,7 @@ use crate::attention::{AttentionOptions, Scores, ValuesOption};
 
 /// Everything that determines the result of a run, except the graph.
 #[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Config {
+pub struct GraphConfig {
     /// Attention score: how well a query and a key fit.
     #[arg(long, default_value = "additive", help_heading = "Model")]
     pub attention: String,
@@ -66,10 +66,10 @@ pub struct Config {
     pub seeds: u64,
 }
 
-impl Config {
+impl GraphConfig {
     /// The same with another attention score.
     pub(super) fn with_score(&self, name: &str) -> Self {
-        Config { attention: name.to_owned(), ..self.clone() }
+        GraphConfig { attention: name.to_owned(), ..self.clone() }
     }
 
     /// Checks the settings, and returns the attention score.
@@ -105,7 +105,7 @@ impl Config {
     /// Checks that a training fits in memory: the weights of both layers, and the values of all nodes, of
     /// which there are queries and keys too.
     pub(super) fn check_memory(&self, graph: &LabelledGraph) -> Result<()> {
-        let &Config { heads, head_dim, output_heads, .. } = self;
+        let &GraphConfig { heads, head_dim, output_heads, .. } = self;
         let widths = [heads as f64 * head_dim as f64, output_heads as f64 * graph.class_count as f64];
         let [inputs, outputs] = widths;
         let options = [("heads", heads), ("head-dim", head_dim), ("output-heads", output_heads)];

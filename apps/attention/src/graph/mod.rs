@@ -28,11 +28,11 @@ mod tests;
 mod training;
 
 pub use command::{APP, run};
-pub use config::Config;
+pub use config::GraphConfig;
 pub use published::published;
 
 use labelled_graph::LabelledGraph;
-use model::Model;
+use model::GraphModel;
 use training::train;
 
 /// The result of one seed.
@@ -42,7 +42,7 @@ pub struct Outcome {
     pub seed: u64,
     /// Number of epochs until training ended.
     pub epochs: u64,
-    /// The epoch, counted from 1, whose model was tested: with [`Config::last`] the last one.
+    /// The epoch, counted from 1, whose model was tested: with [`GraphConfig::last`] the last one.
     pub best_epoch: u64,
     /// Accuracy on the validation nodes after that epoch, from 0 to 1.
     pub validation: f64,
@@ -54,9 +54,9 @@ pub struct Outcome {
 
 /// `metrics.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Metrics {
+pub struct GraphMetrics {
     /// Hyperparameters and seeds.
-    pub config: Config,
+    pub config: GraphConfig,
     /// Name of the graph.
     pub graph: String,
     /// How its tables were read.
@@ -89,10 +89,10 @@ const MODEL: &str = "model.safetensors";
 /// set and a `seed-N.json` belongs to another run.
 pub fn classify(
     graph: &LabelledGraph,
-    config: &Config,
+    config: &GraphConfig,
     scores: &Scores,
     options: &RunOptions,
-) -> Result<Metrics> {
+) -> Result<GraphMetrics> {
     let score = config.check(scores)?;
     let least = least_dimensions(&*score);
     if graph.class_count < least {
@@ -104,12 +104,12 @@ pub fn classify(
     let _held = output::hold(out)?;
     let seeds: Vec<u64> = options::seeds(config.seed, config.seeds)?.collect();
     let data = graph.fingerprint();
-    let name = output::fingerprint(&Config { seeds: 1, ..config.clone() }, data);
+    let name = output::fingerprint(&GraphConfig { seeds: 1, ..config.clone() }, data);
     let run = Run { graph, config, score, options, data, name };
     let outcomes: Vec<Outcome> =
         seeds.into_par_iter().map(|seed| run.outcome(seed)).collect::<Result<_>>()?;
     let tests: Vec<f64> = outcomes.iter().map(|outcome| outcome.test).collect();
-    let metrics = Metrics {
+    let metrics = GraphMetrics {
         config: config.clone(),
         graph: graph.name.clone(),
         read_as: graph.read_as.clone(),
@@ -127,7 +127,7 @@ pub fn classify(
 /// A training with several seeds.
 struct Run<'a> {
     graph: &'a LabelledGraph,
-    config: &'a Config,
+    config: &'a GraphConfig,
     score: Box<dyn Score<f32>>,
     options: &'a RunOptions,
     /// The fingerprint of the graph.
@@ -138,8 +138,8 @@ struct Run<'a> {
 
 impl Run<'_> {
     /// The model before the first step.
-    fn model(&self, seed: u64) -> Model {
-        Model::new(self.graph, self.config, &*self.score, seed)
+    fn model(&self, seed: u64) -> GraphModel {
+        GraphModel::new(self.graph, self.config, &*self.score, seed)
     }
 
     /// The result of a seed, which is trained unless its result is in the directory of a resumed run.
@@ -181,7 +181,7 @@ impl Run<'_> {
 /// `seed-N.json`.
 #[derive(Serialize, Deserialize)]
 struct Done {
-    config: Config,
+    config: GraphConfig,
     /// How values became points in the last layer: in files of earlier versions, which do not say it, by exp.
     #[serde(default)]
     output_values: ValuesOption,
@@ -190,10 +190,10 @@ struct Done {
     outcome: Outcome,
 }
 
-fn read_outcome(path: &Path, config: &Config, graph: u32) -> Result<Outcome> {
+fn read_outcome(path: &Path, config: &GraphConfig, graph: u32) -> Result<Outcome> {
     let done: Done = metrics::read_json(path)?;
     // The result of one seed does not depend on which other seeds are run.
-    let same = Config { seed: config.seed, seeds: config.seeds, ..done.config };
+    let same = GraphConfig { seed: config.seed, seeds: config.seeds, ..done.config };
     if same != *config || done.output_values != config.output_values() || done.graph != graph {
         return Err(AppError::content(path, "a seed of a run with other options or on another graph"));
     }

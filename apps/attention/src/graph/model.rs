@@ -3,12 +3,12 @@
 use cotangent::layers::Score;
 use cotangent::prelude::*;
 
-use super::Config;
+use super::GraphConfig;
 use super::labelled_graph::LabelledGraph;
 
 /// A graph attention network of two layers.
 #[derive(Clone, Module)]
-pub(super) struct Model {
+pub(super) struct GraphModel {
     pub(super) hidden: GraphAttention,
     pub(super) output: GraphAttention,
     #[module(skip)]
@@ -20,8 +20,13 @@ pub(super) mod purpose {
     pub(in super::super) const DROPOUT: u64 = 28;
 }
 
-impl Model {
-    pub(super) fn new(graph: &LabelledGraph, config: &Config, score: &dyn Score<f32>, seed: u64) -> Self {
+impl GraphModel {
+    pub(super) fn new(
+        graph: &LabelledGraph,
+        config: &GraphConfig,
+        score: &dyn Score<f32>,
+        seed: u64,
+    ) -> Self {
         let mut rng = rng::stream(seed, purpose::INITIAL, 0);
         let dropout = Dropout { rate: config.dropout };
         let mut layer = |width, heads, d, join| {
@@ -34,7 +39,7 @@ impl Model {
         let hidden = layer(graph.features.columns(), heads, d, Heads::Concat);
         let mut output = layer(heads * d, config.output_heads, graph.class_count, Heads::Mean);
         output.attention.values = config.output_values().into();
-        Model { hidden, output, dropout }
+        GraphModel { hidden, output, dropout }
     }
 
     /// The logits of all nodes, `[nodes, classes]`. `amounts` are the graph's, as [`amounts`] returns them.

@@ -6,17 +6,17 @@ use cotangent::layers::{PointMap, Score};
 use cotangent::prelude::*;
 use cotangent_apps_common::disk::{self, Classes};
 use cotangent_apps_common::error::Result;
-use cotangent_apps_common::geometry::{Geometry as PointGeometry, SpaceModel};
+use cotangent_apps_common::geometry::{Geometry, SpaceModel};
 
 use super::labelled_graph::LabelledGraph;
-use super::model::Model;
+use super::model::GraphModel;
 
 /// Draws the queries and keys of the first head of both layers: as points of the Poincaré ball if the score
 /// is a distance, otherwise as points of Euclidean space. The title has the rate of dropout and the largest
 /// distance from the origin, which the paper compares with and without dropout.
 pub(super) fn embeddings(
     out: &Path,
-    model: &Model,
+    model: &GraphModel,
     graph: &LabelledGraph,
     features: Features<'_, f32>,
 ) -> Result<()> {
@@ -54,9 +54,8 @@ pub(super) fn embeddings(
 }
 
 /// The points that a score takes rows of queries and keys for, and their geometry.
-pub(super) fn points_of(rows: &Tensor<f64>, score: &dyn Score<f32>) -> (Tensor<f64>, PointGeometry) {
-    let geometry =
-        |model: SpaceModel| PointGeometry::new(model, None).expect("a model has a usual curvature");
+pub(super) fn points_of(rows: &Tensor<f64>, score: &dyn Score<f32>) -> (Tensor<f64>, Geometry) {
+    let geometry = |model: SpaceModel| Geometry::new(model, None).expect("a model has a usual curvature");
     let map = match score.name() {
         "distance" | "half-space" => score.map(),
         "polar-distance" => Some(PointMap::Polar),

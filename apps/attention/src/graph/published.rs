@@ -1,12 +1,12 @@
 //! What the papers report.
 
-use super::Config;
+use super::GraphConfig;
 use crate::attention::{AggregateOption, AttentionOptions, ValuesOption};
 
 /// Published test accuracies in percent, with their sources, for a run with the same settings: the protocol
 /// of Veličković et al. 2018, or that of Tseng et al. 2023, and the paper's options for the score. Empty if
 /// the settings differ.
-pub fn published(graph: &str, config: &Config) -> Vec<(f64, &'static str)> {
+pub fn published(graph: &str, config: &GraphConfig) -> Vec<(f64, &'static str)> {
     const VELICKOVIC: &str = "Veličković et al. 2018";
     const GULCEHRE: &str = "Gulcehre et al. 2019, H-GAT";
     const TSENG: &str = "Tseng et al. 2023";

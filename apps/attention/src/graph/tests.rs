@@ -28,9 +28,9 @@ fn two_nodes() -> LabelledGraph {
     }
 }
 
-fn config(options: AttentionOptions) -> Config {
+fn config(options: AttentionOptions) -> GraphConfig {
     let sizes = ["--heads", "2", "--head-dim", "2", "--dropout", "0"];
-    Config { options, ..config::parse(&[&["--attention", "dot"][..], &sizes].concat()) }
+    GraphConfig { options, ..config::parse(&[&["--attention", "dot"][..], &sizes].concat()) }
 }
 
 /// Both layers take the map of the values, but no logits are a direction of length 1 and a radius.
@@ -43,10 +43,10 @@ fn the_last_layer_takes_the_map_of_the_values_if_it_can() {
             AttentionOptions { values, aggregate: AggregateOption::Barycentre, ..Default::default() };
         let config = config(options);
         let score = config.check(&Scores::default()).unwrap();
-        let mut model = Model::new(&graph, &config, &*score, 1);
+        let mut model = GraphModel::new(&graph, &config, &*score, 1);
         assert_eq!(model.hidden.attention.values, PointMap::from(values));
         assert_eq!(model.output.attention.values, PointMap::from(output));
-        let logits = |model: &Model| {
+        let logits = |model: &GraphModel| {
             let tape = Tape::new();
             model.forward(&tape, &graph, &amounts(&graph)).to_tensor().data().to_vec()
         };
@@ -61,7 +61,7 @@ fn the_last_layer_takes_the_map_of_the_values_if_it_can() {
 fn biases_are_decayed_if_asked_for() {
     let (graph, config) = (two_nodes(), config(AttentionOptions::default()));
     let score = config.check(&Scores::default()).unwrap();
-    let mut model = Model::new(&graph, &config, &*score, 1);
+    let mut model = GraphModel::new(&graph, &config, &*score, 1);
     *model.output.bias.value_mut() = Tensor::new([2], vec![3.0, 4.0]);
     let squares = |decay_biases: bool| model.squares(&Tape::new(), decay_biases).item();
     assert!((squares(true) - squares(false) - 25.0).abs() < 1e-4);

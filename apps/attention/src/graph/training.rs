@@ -12,9 +12,9 @@ use cotangent_apps_common::curves::{self, Series};
 use cotangent_apps_common::error::Result;
 
 use super::labelled_graph::LabelledGraph;
-use super::model::{Model, amounts, features, purpose};
+use super::model::{GraphModel, amounts, features, purpose};
 use super::pictures::embeddings;
-use super::{Config, MODEL, Outcome};
+use super::{GraphConfig, MODEL, Outcome};
 
 /// An epoch is one batch of one item, the whole graph. The item has the number of the epoch.
 struct WholeGraph;
@@ -34,7 +34,7 @@ struct Validation {
 
 /// The best validation so far, the model that is to be tested, and when training ends.
 struct Selection {
-    /// Whether the last model is tested, and not the best one: [`Config::last`].
+    /// Whether the last model is tested, and not the best one: [`GraphConfig::last`].
     last: bool,
     best: Validation,
     /// Epochs in a row in which both were worse than their best, or with `last` no better.
@@ -42,7 +42,7 @@ struct Selection {
     /// The epoch whose model is tested, and its accuracies on the validation and the test nodes.
     tested: (u64, [f64; 2]),
     /// The tested model, if it is drawn.
-    kept: Option<Model>,
+    kept: Option<GraphModel>,
 }
 
 impl Selection {
@@ -67,19 +67,20 @@ impl Selection {
 }
 
 /// Trains with one seed, until for `patience` epochs in a row both validation loss and accuracy were worse
-/// than their best, or with [`Config::last`] no better. The tested model is that of the last epoch in which
-/// both were at least as good as before, as in the program of Veličković et al., or with [`Config::last`]
-/// that of the last epoch. `pictures` are a directory for the model and pictures, and the name of the run.
+/// than their best, or with [`GraphConfig::last`] no better. The tested model is that of the last epoch in
+/// which both were at least as good as before, as in the program of Veličković et al., or with
+/// [`GraphConfig::last`] that of the last epoch. `pictures` are a directory for the model and pictures, and
+/// the name of the run.
 pub(super) fn train(
     graph: &LabelledGraph,
-    config: &Config,
+    config: &GraphConfig,
     score: &dyn Score<f32>,
     seed: u64,
     pictures: Option<(&Path, &str)>,
     device: &Device,
 ) -> Result<Outcome> {
     let start = Instant::now();
-    let (mut model, amounts) = (Model::new(graph, config, score, seed), amounts(graph));
+    let (mut model, amounts) = (GraphModel::new(graph, config, score, seed), amounts(graph));
     let mut adam = RiemannianAdam::new(config.lr)?;
     let mut tape = Tape::with_device(device.clone());
     let [train_classes, validation_classes, test_classes] =
@@ -135,7 +136,7 @@ pub(super) fn train(
 fn draw_curves(
     path: &Path,
     graph: &LabelledGraph,
-    config: &Config,
+    config: &GraphConfig,
     losses: Vec<f64>,
     history: &History,
     test: f64,

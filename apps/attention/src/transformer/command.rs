@@ -18,7 +18,7 @@ use cotangent_apps_common::training::TrainingOptions;
 
 use super::comparison::{self, Line};
 use super::parallel_text::ParallelText;
-use super::{Config, Metrics, Queries, Search, Translator, train};
+use super::{Queries, Search, TransformerConfig, TransformerMetrics, Translator, train};
 use crate::attention::Scores;
 
 /// The application `transformer`.
@@ -70,7 +70,7 @@ struct Train {
     #[command(flatten)]
     text: Text,
     #[command(flatten)]
-    config: Config,
+    config: TransformerConfig,
     #[command(flatten)]
     search: SearchOptions,
     #[command(flatten)]
@@ -252,9 +252,9 @@ impl Train {
     }
 
     /// The configuration of a run.
-    fn config(&self, scores: &Scores, variant: &Variant<'_>, seed: u64) -> Result<Config> {
+    fn config(&self, scores: &Scores, variant: &Variant<'_>, seed: u64) -> Result<TransformerConfig> {
         let (attention, key_dim) = (variant.attention.to_owned(), variant.key_dim);
-        let config = Config { attention, key_dim, seed, ..self.config.clone() }.complete();
+        let config = TransformerConfig { attention, key_dim, seed, ..self.config.clone() }.complete();
         config.check(scores)?;
         Ok(config)
     }
@@ -334,7 +334,7 @@ impl Train {
     }
 }
 
-fn report(metrics: &Metrics) {
+fn report(metrics: &TransformerMetrics) {
     let epochs = metrics.epochs.len();
     if metrics.left_out != [0, 0] {
         let [train, validation] = metrics.left_out;

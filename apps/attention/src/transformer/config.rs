@@ -69,7 +69,7 @@ pub enum PositionsOption {
 
 /// Everything that determines the result of a run, except the text.
 #[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Config {
+pub struct TransformerConfig {
     /// Attention score: how well a query and a key fit.
     #[arg(long, default_value = "dot", help_heading = "Model")]
     pub attention: String,
@@ -170,7 +170,7 @@ fn by_size(number: usize) -> impl Iterator<Item = (&'static str, String, String)
     config::by("size", move |size: Size| size.numbers()[number])
 }
 
-impl Config {
+impl TransformerConfig {
     /// Fills in what follows from other options: the dimensions of the heads.
     pub(super) fn complete(mut self) -> Self {
         let head_dim = *self.head_dim.get_or_insert((self.width / self.heads.max(1)).max(1));
@@ -181,7 +181,7 @@ impl Config {
     /// A text that identifies this run, for training text with the fingerprint `text`. It does not depend on
     /// the number of epochs, because a resumed run may have more.
     pub(super) fn fingerprint(&self, text: u32) -> String {
-        output::fingerprint(&Config { epochs: 0, ..self.clone() }, text)
+        output::fingerprint(&TransformerConfig { epochs: 0, ..self.clone() }, text)
     }
 
     /// A lower bound on the number of a model's parameters: those of its tables, of queries, keys and values,
@@ -251,27 +251,27 @@ impl Config {
     }
 }
 
-impl TrainingConfig for Config {
+impl TrainingConfig for TransformerConfig {
     const DATA: &'static str = "text";
 
     fn epochs_and_seed(&self) -> (u64, u64) {
         (self.epochs, self.seed)
     }
 
-    fn difference(&self, other: &Config) -> Option<String> {
+    fn difference(&self, other: &TransformerConfig) -> Option<String> {
         // A resumed run may have more epochs.
         config::difference(self, other, &["epochs"])
     }
 }
 
 #[cfg(test)]
-impl Config {
+impl TransformerConfig {
     /// A model of a named size, with normalisation after each sum and dropout of weights; otherwise the
     /// default options of the command line.
     pub(super) fn sized(size: Size, layers: usize, key_dim: Option<usize>) -> Self {
         let (size, layers) = (config::name(size), layers.to_string());
         let sizes = ["--size", &size, "--layers", &layers];
         let more = ["--norm", "post", "--attention-dropout", "0.1"];
-        Config { key_dim, ..config::parse(&[sizes, more].concat()) }.complete()
+        TransformerConfig { key_dim, ..config::parse(&[sizes, more].concat()) }.complete()
     }
 }

@@ -22,7 +22,7 @@ mod translator;
 
 use bleu::Bleu;
 pub use command::{APP, run};
-pub use config::{Config, NormOption, PositionsOption, Size};
+pub use config::{NormOption, PositionsOption, Size, TransformerConfig};
 pub use search::Search;
 pub use training::train;
 pub use translator::{Queries, Translator};
@@ -34,9 +34,9 @@ mod purpose {
 
 /// `metrics.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Metrics {
+pub struct TransformerMetrics {
     /// Hyperparameters and seed.
-    pub config: Config,
+    pub config: TransformerConfig,
     /// Number of sentence pairs for training, validation and testing.
     pub sentences: [usize; 3],
     /// Number of training and validation pairs that were left out because they are too long.

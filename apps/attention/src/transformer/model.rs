@@ -11,12 +11,12 @@ use rand::RngExt;
 use rand_distr::StandardNormal;
 
 use super::bpe;
-use super::{Config, NormOption, PositionsOption};
+use super::{NormOption, PositionsOption, TransformerConfig};
 
 /// Encoder and decoder. One table embeds the tokens of both languages and also computes the logits (Press &
 /// Wolf 2017).
 #[derive(Clone, Debug, Module)]
-pub(super) struct Model {
+pub(super) struct TransformerModel {
     /// `[vocabulary, width]`.
     embedding: Param<Euclidean, f32>,
     /// `[longest, width]`: the vectors of positions, if they are learned.
@@ -41,8 +41,13 @@ fn ball() -> PoincareBall {
     PoincareBall::new(-1.0)
 }
 
-impl Model {
-    pub(super) fn new(config: &Config, score: &dyn Score<f32>, vocabulary: usize, rng: &mut Rng) -> Self {
+impl TransformerModel {
+    pub(super) fn new(
+        config: &TransformerConfig,
+        score: &dyn Score<f32>,
+        vocabulary: usize,
+        rng: &mut Rng,
+    ) -> Self {
         let width = config.width;
         let order = match config.norm {
             NormOption::Pre => NormOrder::Pre,
@@ -86,7 +91,7 @@ impl Model {
             apply(&mut layer.across.attention);
             layer
         });
-        Model {
+        TransformerModel {
             embedding,
             positions,
             hyperbolic_positions,

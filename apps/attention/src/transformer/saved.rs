@@ -7,7 +7,7 @@ use cotangent_apps_common::metrics;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Config;
+use super::TransformerConfig;
 
 /// The parameters.
 pub(super) const MODEL: &str = "model.safetensors";
@@ -18,7 +18,7 @@ pub(super) const CONFIG: &str = "config.json";
 #[derive(Serialize, Deserialize)]
 pub(super) struct Saved {
     #[serde(flatten)]
-    pub(super) config: Config,
+    pub(super) config: TransformerConfig,
     /// The name of the run, which the files of its parameters contain too. Older versions did not write it.
     #[serde(default)]
     pub(super) run: Option<String>,

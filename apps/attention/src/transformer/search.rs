@@ -6,7 +6,7 @@ use cotangent_apps_common::error::{AppError, Result};
 use rayon::prelude::*;
 
 use super::bpe::{BEGIN, END};
-use super::model::Model;
+use super::model::TransformerModel;
 
 /// Beam search: its width and length penalty.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -79,7 +79,12 @@ impl Search {
     /// Translates sentences, given as tokens without special tokens. None may be empty, or longer than the
     /// model has positions for. Sentences of equal length are translated in groups; the groups run in
     /// parallel.
-    pub(super) fn translate(&self, model: &Model, sources: &[Vec<u32>], device: &Device) -> Vec<Vec<u32>> {
+    pub(super) fn translate(
+        &self,
+        model: &TransformerModel,
+        sources: &[Vec<u32>],
+        device: &Device,
+    ) -> Vec<Vec<u32>> {
         let mut order: Vec<usize> = (0..sources.len()).collect();
         order.sort_by_key(|&i| sources[i].len());
         let groups: Vec<&[usize]> = order
@@ -104,7 +109,12 @@ impl Search {
     }
 
     /// The best translation of each sentence of a group of equal length.
-    fn translate_group(&self, model: &Model, sources: &[&[u32]], device: &Device) -> Vec<Hypothesis> {
+    fn translate_group(
+        &self,
+        model: &TransformerModel,
+        sources: &[&[u32]],
+        device: &Device,
+    ) -> Vec<Hypothesis> {
         let len = sources[0].len() + 1;
         let tokens: Vec<u32> = sources.iter().flat_map(|s| s.iter().copied().chain([END])).collect();
         let mut tape = Tape::with_device(device.clone());
@@ -176,7 +186,7 @@ impl Search {
     /// sentence: twice as many as the beam, or all, with their log-probabilities. Also returns this number.
     fn next(
         &self,
-        model: &Model,
+        model: &TransformerModel,
         tape: &mut Tape<f32>,
         encoded: &Cache,
         so_far: &mut Cache,
@@ -201,11 +211,11 @@ impl Search {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Config;
+    use super::super::TransformerConfig;
     use super::*;
     use crate::attention::Scores;
 
-    fn model(attention: &str, positions: &str) -> Model {
+    fn model(attention: &str, positions: &str) -> TransformerModel {
         let config = serde_json::json!({
             "attention": attention, "options": {
                 "weights": "softmax", "aggregate": "euclidean", "learn_sharpness": false
@@ -214,13 +224,13 @@ mod tests {
             "positions": positions, "vocabulary": 12, "longest": 30, "epochs": 1, "batch_tokens": 1, "lr": 1,
             "warm_up": 1, "label_smoothing": 0, "dropout": 0, "decay": 0, "clip": 1, "average": 1, "seed": 1
         });
-        let config: Config = serde_json::from_value(config).unwrap();
+        let config: TransformerConfig = serde_json::from_value(config).unwrap();
         let score = config.check(&Scores::default()).unwrap();
-        Model::new(&config, &*score, config.vocabulary, &mut rng::stream(1, 5, 0))
+        TransformerModel::new(&config, &*score, config.vocabulary, &mut rng::stream(1, 5, 0))
     }
 
     /// The log-probability of a sequence of tokens, each given all tokens before it.
-    fn log_probability(model: &Model, source: &[u32], tokens: &[u32]) -> f64 {
+    fn log_probability(model: &TransformerModel, source: &[u32], tokens: &[u32]) -> f64 {
         let tape = Tape::new();
         let given = [&[BEGIN], &tokens[..tokens.len() - 1]].concat();
         let source = [source, &[END]].concat();

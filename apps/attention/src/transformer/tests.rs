@@ -5,12 +5,12 @@ use cotangent::layers::score::Dot;
 use cotangent::prelude::*;
 
 use super::batches::{Batch, Pair};
-use super::model::Model;
+use super::model::TransformerModel;
 use super::training::token_loss;
 use super::*;
 
-fn model(config: &Config, vocabulary: usize) -> Model {
-    Model::new(config, &Dot, vocabulary, &mut rng::stream(config.seed, purpose::INITIAL, 0))
+fn model(config: &TransformerConfig, vocabulary: usize) -> TransformerModel {
+    TransformerModel::new(config, &Dot, vocabulary, &mut rng::stream(config.seed, purpose::INITIAL, 0))
 }
 
 /// Tseng et al. 2023, Figure 4: queries and keys of 16 dimensions in place of 128 save `2 (512 · 448 +
@@ -22,7 +22,7 @@ fn narrow_queries_and_keys_save_what_the_paper_says() {
     // One layer and two give the number of any: the larger models need not be made.
     let count = |key: usize| {
         let [one, two] =
-            [1, 2].map(|layers| model(&Config::sized(Size::Iwslt, layers, Some(key)), 8).count());
+            [1, 2].map(|layers| model(&TransformerConfig::sized(Size::Iwslt, layers, Some(key)), 8).count());
         one + (LAYERS - 1) * (two - one)
     };
     let [wide, narrow] = [128, 16].map(count);
@@ -39,7 +39,7 @@ fn narrow_queries_and_keys_save_what_the_paper_says() {
 fn base_and_big_have_the_parameters_that_the_paper_says() {
     for (size, published) in [(Size::Base, 65), (Size::Big, 213)] {
         let [layers, width, ..] = size.numbers();
-        let count = |layers: usize| model(&Config::sized(size, layers, None), 8).count();
+        let count = |layers: usize| model(&TransformerConfig::sized(size, layers, None), 8).count();
         let [one, two] = [1, 2].map(count);
         let millions = (one + (layers - 1) * (two - one) + width * (37_000 - 8)) as f64 / 1e6;
         assert!((millions / f64::from(published) - 1.0).abs() < 0.05, "{size:?}: {millions}");
@@ -50,14 +50,14 @@ fn base_and_big_have_the_parameters_that_the_paper_says() {
 #[test]
 fn the_iwslt_model_takes_a_step() {
     let [layers, ..] = Size::Iwslt.numbers();
-    let config = Config::sized(Size::Iwslt, layers, Some(16));
+    let config = TransformerConfig::sized(Size::Iwslt, layers, Some(16));
     let mut model = model(&config, 20);
     let pairs = [
         Pair { source: vec![5, 6], target: vec![8, 9] },
         Pair { source: vec![10, 7], target: vec![11, 12, 13] },
     ];
     let batch = Batch::new(pairs.iter());
-    let loss = |model: &Model| token_loss(model, &Tape::new(), &batch, 0.0).item();
+    let loss = |model: &TransformerModel| token_loss(model, &Tape::new(), &batch, 0.0).item();
     let before = loss(&model);
     let tape = Tape::new();
     tape.training(rng::stream(1, purpose::ORDER, 0));

@@ -16,11 +16,11 @@ use rayon::prelude::*;
 use super::batches::{Batch, BySource};
 use super::bpe::Bpe;
 use super::encoded::Encoded;
-use super::model::Model;
+use super::model::TransformerModel;
 use super::parallel_text::ParallelText;
 use super::saved::{CONFIG, MODEL, Saved, TOKENIZER};
 use super::translator::fits;
-use super::{Config, Metrics, Search, bleu, purpose};
+use super::{Search, TransformerConfig, TransformerMetrics, bleu, purpose};
 use crate::attention::Scores;
 
 /// The translations of the test sentences.
@@ -36,11 +36,11 @@ const TRANSLATIONS: &str = "translations.txt";
 /// sentence is short enough, a test sentence is too long for learned positions, or training diverges.
 pub fn train(
     text: &ParallelText,
-    config: &Config,
+    config: &TransformerConfig,
     scores: &Scores,
     search: &Search,
     options: &RunOptions,
-) -> Result<Metrics> {
+) -> Result<TransformerMetrics> {
     let score = config.check(scores)?;
     let _held = output::hold(&options.out)?;
     let bpe = if options.resume {
@@ -55,7 +55,7 @@ pub fn train(
     }
     memory::training(&config.sizes(), config.least_parameters(bpe.size()), Precision::F32)?;
     let mut rng = rng::stream(config.seed, purpose::INITIAL, 0);
-    let model = Model::new(config, &*score, bpe.size(), &mut rng);
+    let model = TransformerModel::new(config, &*score, bpe.size(), &mut rng);
     let name = config.fingerprint(data.fingerprint);
     Run { text, config, search, options, bpe, data, name }.fit(model)
 }
@@ -63,7 +63,7 @@ pub fn train(
 /// A training and its test.
 struct Run<'a> {
     text: &'a ParallelText,
-    config: &'a Config,
+    config: &'a TransformerConfig,
     search: &'a Search,
     options: &'a RunOptions,
     bpe: Bpe,
@@ -74,7 +74,7 @@ struct Run<'a> {
 
 impl Run<'_> {
     /// Trains the model, tests it and writes all results.
-    fn fit(&self, mut model: Model) -> Result<Metrics> {
+    fn fit(&self, mut model: TransformerModel) -> Result<TransformerMetrics> {
         let out = &self.options.out;
         let sources: Vec<Vec<u32>> =
             self.text.test.iter().map(|(source, _)| self.bpe.encode(source)).collect();
@@ -90,7 +90,7 @@ impl Run<'_> {
     }
 
     /// Trains the model. Writes the parameters after each epoch.
-    fn epochs(&self, model: &mut Model, sources: &[Vec<u32>]) -> Result<History> {
+    fn epochs(&self, model: &mut TransformerModel, sources: &[Vec<u32>]) -> Result<History> {
         let Run { data, config, options, .. } = self;
         let mut adam =
             RiemannianAdam::new(config.lr)?.betas(0.9, 0.98)?.decay(config.decay)?.clip(config.clip)?;
@@ -146,7 +146,7 @@ impl Run<'_> {
 
     /// Writes the parameters after an epoch, and removes those that no average needs. One file more than that
     /// is kept: if this epoch is lost, the run resumes from the checkpoint of the previous epoch.
-    fn keep_epoch(&self, model: &Model, epoch: u64) -> std::result::Result<(), TrainError> {
+    fn keep_epoch(&self, model: &TransformerModel, epoch: u64) -> std::result::Result<(), TrainError> {
         let out = &self.options.out;
         save_model(model, &out.join(epoch_file(epoch)), Some(&self.name))?;
         if let Some(old) = epoch.checked_sub(self.config.average.saturating_add(1)) {
@@ -157,7 +157,7 @@ impl Run<'_> {
     }
 
     /// Averages the parameters of the last epochs, of `last` epochs that are done.
-    fn average(&self, model: &mut Model, last: u64) -> Result<()> {
+    fn average(&self, model: &mut TransformerModel, last: u64) -> Result<()> {
         let out = &self.options.out;
         let mut average = Average::uniform();
         let before = last - self.config.average.min(last);
@@ -171,7 +171,7 @@ impl Run<'_> {
     }
 
     /// Translates the test sentences, and writes the translations.
-    fn translate(&self, model: &Model, sources: &[Vec<u32>]) -> Result<Vec<String>> {
+    fn translate(&self, model: &TransformerModel, sources: &[Vec<u32>]) -> Result<Vec<String>> {
         let found = self.search.translate(model, sources, &self.options.device);
         let translations: Vec<String> = found.iter().map(|tokens| self.bpe.decode(tokens)).collect();
         let path = self.options.out.join(TRANSLATIONS);
@@ -180,10 +180,15 @@ impl Run<'_> {
         Ok(translations)
     }
 
-    fn metrics(&self, model: &Model, history: &History, translations: &[String]) -> Metrics {
+    fn metrics(
+        &self,
+        model: &TransformerModel,
+        history: &History,
+        translations: &[String],
+    ) -> TransformerMetrics {
         let Run { text, data, .. } = self;
         let references: Vec<String> = text.test.iter().map(|(_, target)| target.clone()).collect();
-        Metrics {
+        TransformerMetrics {
             config: self.config.clone(),
             sentences: [text.train.len(), text.validation.len(), text.test.len()],
             left_out: data.left_out,
@@ -203,7 +208,7 @@ impl Run<'_> {
     }
 
     /// The mean loss per token of the validation targets.
-    fn validate(&self, model: &Model) -> f64 {
+    fn validate(&self, model: &TransformerModel) -> f64 {
         let validation = &self.data.validation;
         let order = BySource { pairs: validation, tokens: self.config.batch_tokens, seed: 0 };
         let losses: Vec<f64> = order
@@ -242,7 +247,7 @@ fn figures(now: &cotangent::optim::train::Progress<'_>) -> Vec<Figure> {
 
 /// The mean loss of a batch per target token.
 pub(super) fn token_loss<'t>(
-    model: &Model,
+    model: &TransformerModel,
     tape: &'t Tape<f32>,
     batch: &Batch,
     smoothing: f64,

@@ -10,13 +10,13 @@ use cotangent_apps_common::metrics;
 
 use super::bpe::{Bpe, END};
 use super::heatmap::{self, Heatmap};
-use super::model::Model;
+use super::model::TransformerModel;
 use super::saved::{CONFIG, MODEL, Saved, TOKENIZER};
 use super::{Search, purpose};
 use crate::attention::Scores;
 
 /// Checks that the model has positions for all sentences.
-pub(super) fn fits(model: &Model, sources: &[Vec<u32>]) -> Result<()> {
+pub(super) fn fits(model: &TransformerModel, sources: &[Vec<u32>]) -> Result<()> {
     match sources.iter().position(|source| source.len() >= model.longest) {
         Some(at) => Err(AppError::usage(format!(
             "sentence {} to translate has {} tokens, more than --longest {}: positions are learned",
@@ -39,7 +39,7 @@ pub enum Queries {
 
 /// A trained model.
 pub struct Translator {
-    model: Model,
+    model: TransformerModel,
     bpe: Bpe,
     device: Device,
 }
@@ -65,7 +65,8 @@ impl Translator {
             let message = format!("a model of at least {numbers} parameters; {MODEL} has {bytes} bytes");
             return Err(AppError::content(&path, message));
         }
-        let mut model = Model::new(&config, &*score, bpe.size(), &mut rng::stream(0, purpose::INITIAL, 0));
+        let mut model =
+            TransformerModel::new(&config, &*score, bpe.size(), &mut rng::stream(0, purpose::INITIAL, 0));
         load_model(&mut model, &parameters, run.as_deref())?;
         Ok(Translator { model, bpe, device })
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use cotangent_apps_attention::attention::Scores;
 use cotangent_apps_attention::graph::labelled_graph::LabelledGraph;
-use cotangent_apps_attention::graph::{APP, Metrics, published};
+use cotangent_apps_attention::graph::{APP, GraphMetrics, published};
 
 use crate::common::{App, Dir, bytes};
 use crate::shared::scenarios::Training;
@@ -45,12 +45,12 @@ fn groups(d: &Dir, features: bool) -> String {
     directory
 }
 
-fn run(d: &Dir, path: &str, name: &str, more: &str) -> (String, Metrics, String) {
+fn run(d: &Dir, path: &str, name: &str, more: &str) -> (String, GraphMetrics, String) {
     let out = d.path(name);
     let args = ["--path", path, "--out", &out];
     let more = more.split_whitespace();
     let printed = GRAPH.succeeds(&args.into_iter().chain(more).collect::<Vec<_>>());
-    let metrics = crate::common::metrics::<Metrics>(&out);
+    let metrics = crate::common::metrics::<GraphMetrics>(&out);
     (printed, metrics, out)
 }
 
@@ -180,7 +180,7 @@ fn seeds_are_the_same_for_any_number_of_threads_and_are_not_done_twice() {
     let more = "--attention umbral --weights sigmoid --aggregate barycentre --learn-sharpness --epochs 15";
     let (_, one, out) = run(&d, &path, "one", &format!("{more} --seeds 3 --threads 1"));
     let (_, two, _) = run(&d, &path, "two", &format!("{more} --seeds 3 --threads 2"));
-    let results = |m: &Metrics| -> Vec<_> {
+    let results = |m: &GraphMetrics| -> Vec<_> {
         m.outcomes.iter().map(|o| (o.seed, o.epochs, o.best_epoch, o.validation, o.test)).collect()
     };
     assert_eq!(results(&one), results(&two));
@@ -219,13 +219,13 @@ fn a_device_learns_the_same() {
 #[test]
 fn published_figures_are_for_the_papers_settings() {
     use cotangent_apps_attention::attention::{AggregateOption, AttentionOptions, MapOption, ValuesOption};
-    use cotangent_apps_attention::graph::Config;
+    use cotangent_apps_attention::graph::GraphConfig;
     use cotangent_apps_common::config;
-    let protocol: Config = config::parse(&["--attention", "polar-distance", "--seeds", "20"]);
+    let protocol: GraphConfig = config::parse(&["--attention", "polar-distance", "--seeds", "20"]);
     let plain = AttentionOptions::default();
     let accuracies = |graph: &str, attention: &str, options: AttentionOptions| {
         let attention = attention.to_owned();
-        let found = published(graph, &Config { attention, options, ..protocol.clone() });
+        let found = published(graph, &GraphConfig { attention, options, ..protocol.clone() });
         found.into_iter().map(|(accuracy, _)| accuracy).collect::<Vec<_>>()
     };
     let learn_sharpness = true;
@@ -245,13 +245,13 @@ fn published_figures_are_for_the_papers_settings() {
     assert_eq!(accuracies("cora", "dot", plain), [83.4]);
     assert!(accuracies("cora", "dot", AttentionOptions { learn_sharpness, ..plain }).is_empty());
     assert!(accuracies("airport", "dot", plain).is_empty());
-    let fewer = Config { attention: "dot".to_owned(), heads: 4, ..protocol.clone() };
+    let fewer = GraphConfig { attention: "dot".to_owned(), heads: 4, ..protocol.clone() };
     assert!(published("cora", &fewer).is_empty());
     // The protocol of Tseng et al. has their figures alone; half of it has none.
     let additive =
-        Config { attention: "additive".to_owned(), last: true, patience: 1000, ..protocol.clone() };
+        GraphConfig { attention: "additive".to_owned(), last: true, patience: 1000, ..protocol.clone() };
     assert!(published("cora", &additive).is_empty());
-    let found = published("cora", &Config { decay_biases: true, ..additive });
+    let found = published("cora", &GraphConfig { decay_biases: true, ..additive });
     assert_eq!(found, [(83.1, "Tseng et al. 2023")]);
 }
 
@@ -372,7 +372,7 @@ fn pictures_with_and_without_dropout() {
         let more = format!("{more} --seeds 2 --without-dropout");
         let (printed, metrics, out) = run(&d, &path, weights, &more);
         assert!(metrics.test.mean > 0.8 && metrics.outcomes.len() == 2, "{printed}");
-        let undropped = crate::common::metrics::<Metrics>(&format!("{out}/without-dropout"));
+        let undropped = crate::common::metrics::<GraphMetrics>(&format!("{out}/without-dropout"));
         assert_eq!((undropped.config.dropout, undropped.outcomes.len()), (0.0, 1));
         let picture = |folder: &str, layer: usize| {
             let drawn = bytes(&format!("{out}/{folder}"), &format!("embeddings-{layer}.svg"));
@@ -401,7 +401,7 @@ fn every_attention_in_one_command() {
     let printed =
         GRAPH.succeeds(&["--path", &path, "--table", "--epochs", "2", "--seeds", "2", "--out", &out]);
     for score in Scores::default().iter().map(|score| score.name()) {
-        let metrics = crate::common::metrics::<Metrics>(&format!("{out}/{score}"));
+        let metrics = crate::common::metrics::<GraphMetrics>(&format!("{out}/{score}"));
         assert_eq!((metrics.config.attention.as_str(), metrics.outcomes.len()), (score, 2));
         let line = format!("{:>15}  this run, {score} attention", metrics.test.percent());
         assert!(printed.contains(&line), "{printed}");

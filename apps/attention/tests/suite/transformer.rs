@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use cotangent_apps_attention::attention::Scores;
-use cotangent_apps_attention::transformer::{APP, Metrics, bleu};
+use cotangent_apps_attention::transformer::{APP, TransformerMetrics, bleu};
 
 use crate::common::{App, Dir, bytes};
 use crate::shared::scenarios::Training;
@@ -57,13 +57,13 @@ const TRAINING: Training = Training {
 
 scenarios!("transformer", APP, TRAINING, resumes);
 
-fn run(d: &Dir, path: &str, name: &str, more: &str) -> (String, Metrics, String) {
+fn run(d: &Dir, path: &str, name: &str, more: &str) -> (String, TransformerMetrics, String) {
     let out = d.path(name);
     let args = ["train", "--path", path, "--out", &out];
     let small = if more.contains("--layers") { SMALL.replace("--layers 1", "") } else { SMALL.to_owned() };
     let more = small.split_whitespace().chain(more.split_whitespace());
     let printed = TRANSFORMER.succeeds(&args.into_iter().chain(more).collect::<Vec<_>>());
-    let metrics = crate::common::metrics::<Metrics>(&out);
+    let metrics = crate::common::metrics::<TransformerMetrics>(&out);
     (printed, metrics, out)
 }
 
@@ -399,7 +399,8 @@ fn dimensions_are_compared_in_one_command() {
     for score in ["dot", "umbral"] {
         for key in [2, 8] {
             let run = format!("{out}/{score}/key-dim-{key}/seed-43");
-            let Metrics { config, parameters, .. } = crate::common::metrics::<Metrics>(&run);
+            let TransformerMetrics { config, parameters, .. } =
+                crate::common::metrics::<TransformerMetrics>(&run);
             assert_eq!((config.attention.as_str(), config.head()), (score, [key, 16]));
             assert!(parameters > 0 && printed.contains(&format!(", dimensions {key}")), "{printed}");
         }
@@ -420,7 +421,8 @@ fn every_attention_in_one_command() {
     let arguments: Vec<&str> = ["train", "--path", &path, "--out", &out].into_iter().chain(words).collect();
     let printed = TRANSFORMER.succeeds(&arguments);
     for score in Scores::default().iter().map(|score| score.name()) {
-        let run = |seed: u64| crate::common::metrics::<Metrics>(&format!("{out}/{score}/seed-{seed}"));
+        let run =
+            |seed: u64| crate::common::metrics::<TransformerMetrics>(&format!("{out}/{score}/seed-{seed}"));
         let [a, b] = [42, 43].map(run);
         assert_eq!(a.config.attention, score);
         let best = if b.validation < a.validation { &b } else { &a };

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::evaluate::reconstruction::Score;
 use crate::graph::edges::{EdgeOptions, ReadGraph};
 use crate::place::new_nodes::NewNodes;
-use crate::place::{self, Config, Files, Metrics};
+use crate::place::{self, Files, PlaceConfig, PlaceMetrics};
 use clap::Args;
 use cotangent_apps_common::command_line::RUN;
 use cotangent_apps_common::error::Result;
@@ -29,17 +29,17 @@ pub(crate) struct Place {
     #[command(flatten)]
     layout: EdgeOptions,
     /// Number of negative samples for each step.
-    #[arg(long, default_value_t = Config::default().negatives, help_heading = "Training")]
+    #[arg(long, default_value_t = PlaceConfig::default().negatives, help_heading = "Training")]
     negatives: usize,
     /// Number of steps of each new node.
-    #[arg(long, default_value_t = Config::default().steps, help_heading = "Training")]
+    #[arg(long, default_value_t = PlaceConfig::default().steps, help_heading = "Training")]
     steps: usize,
     /// Learning rate of the first step; it falls linearly to 0.
-    #[arg(long, default_value_t = Config::default().lr)]
+    #[arg(long, default_value_t = PlaceConfig::default().lr)]
     #[arg(allow_negative_numbers = true, help_heading = "Training")]
     lr: f64,
     /// Seed of all random draws. Same seed, same result, for any number of threads.
-    #[arg(long, default_value_t = Config::default().seed, help_heading = "Training")]
+    #[arg(long, default_value_t = PlaceConfig::default().seed, help_heading = "Training")]
     seed: u64,
     #[command(flatten)]
     threads: ThreadsOption,
@@ -50,7 +50,7 @@ pub(crate) struct Place {
 
 /// Places new nodes.
 pub(crate) fn place(args: &Place) -> Result<()> {
-    let config = Config { negatives: args.negatives, steps: args.steps, lr: args.lr, seed: args.seed };
+    let config = PlaceConfig { negatives: args.negatives, steps: args.steps, lr: args.lr, seed: args.seed };
     config.check()?;
     let threads = args.threads.start()?;
     let path = args.embedding.path();
@@ -80,8 +80,8 @@ pub(crate) fn place(args: &Place) -> Result<()> {
     Ok(())
 }
 
-fn report(metrics: &Metrics) {
-    let Metrics { rounds, seconds, milliseconds_per_node, threads, .. } = metrics;
+fn report(metrics: &PlaceMetrics) {
+    let PlaceMetrics { rounds, seconds, milliseconds_per_node, threads, .. } = metrics;
     say!(
         "placed in {seconds:.2} s: {milliseconds_per_node:.3} ms a node ({threads} threads), {rounds} rounds"
     );

@@ -15,8 +15,8 @@ use crate::command::inputs::{SampleOption, read_edges};
 use crate::evaluate::reconstruction::Score;
 use crate::graph::Graph;
 use crate::graph::edges::{self, EdgeOptions, ReadGraph};
-use crate::train::config::Config;
-use crate::train::poincare::{self, Metrics, RunOptions};
+use crate::train::config::EmbeddingConfig;
+use crate::train::poincare::{self, EmbeddingMetrics, RunOptions};
 
 #[derive(Args)]
 pub(crate) struct Train {
@@ -25,7 +25,7 @@ pub(crate) struct Train {
     #[command(flatten)]
     space: SpaceOptions,
     #[command(flatten)]
-    config: Config,
+    config: EmbeddingConfig,
     #[command(flatten)]
     sample: SampleOption,
     /// Evaluate after every so many epochs too: for the curves course.svg and the list in metrics.json.
@@ -87,11 +87,12 @@ impl Data {
 
 impl Train {
     /// The configuration of a run, without its seed.
-    fn config(&self) -> Result<Config> {
+    fn config(&self) -> Result<EmbeddingConfig> {
         let SpaceOptions { dim, model, kappa } = &self.space;
         let models = model.clone().unwrap_or_else(|| SpaceModel::Poincare.into());
         let dim = models.dimension(*dim)?;
-        let config = Config { dim, geometry: Geometry::new(models, kappa.clone())?, ..self.config.clone() };
+        let config =
+            EmbeddingConfig { dim, geometry: Geometry::new(models, kappa.clone())?, ..self.config.clone() };
         config.check()?;
         Ok(config)
     }
@@ -113,7 +114,7 @@ pub(crate) fn train(args: &Train) -> Result<()> {
     let results = training.each_seed(config.seed, &training.out, false, &device, |seed, run| {
         let (run, source, read_as) = (run.clone(), source.clone(), read_as.clone());
         let options = RunOptions { run, source, read_as, evaluate_nodes, evaluate_every };
-        let config = Config { seed, ..config.clone() };
+        let config = EmbeddingConfig { seed, ..config.clone() };
         let metrics = threads.run(|| poincare::train(&graph, &config, &options))?;
         report(&metrics, published);
         Ok(metrics)
@@ -125,11 +126,11 @@ pub(crate) fn train(args: &Train) -> Result<()> {
 
 /// The summaries of several runs: (seed, metrics) each. The best is chosen by the MAP of validation. If no
 /// edges are held out for it, that of reconstruction is used.
-fn summaries(runs: &[(u64, Metrics)]) -> Vec<Summary> {
+fn summaries(runs: &[(u64, EmbeddingMetrics)]) -> Vec<Summary> {
     let validated = runs.iter().all(|(_, metrics)| metrics.validation.is_some());
     let best_by = if validated { "validation MAP" } else { "MAP" };
-    let chosen = |metrics: &Metrics| metrics.validation.map_or(metrics.map, |score| score.map);
-    let summary = |name, figure: &dyn Fn(&Metrics) -> f64| {
+    let chosen = |metrics: &EmbeddingMetrics| metrics.validation.map_or(metrics.map, |score| score.map);
+    let summary = |name, figure: &dyn Fn(&EmbeddingMetrics) -> f64| {
         let runs: Vec<(u64, f64, f64)> =
             runs.iter().map(|(seed, metrics)| (*seed, figure(metrics), chosen(metrics))).collect();
         Summary::new(name, best_by, &runs)
@@ -142,8 +143,8 @@ fn summaries(runs: &[(u64, Metrics)]) -> Vec<Summary> {
     summaries
 }
 
-fn report(metrics: &Metrics, mammals: bool) {
-    let Metrics { config, train_seconds, pairs_per_second, evaluation_seconds, .. } = metrics;
+fn report(metrics: &EmbeddingMetrics, mammals: bool) {
+    let EmbeddingMetrics { config, train_seconds, pairs_per_second, evaluation_seconds, .. } = metrics;
     say!(
         "trained {} epochs in {train_seconds:.1} s ({pairs_per_second:.0} pairs/s, {} threads), \
          evaluated in {evaluation_seconds:.1} s",

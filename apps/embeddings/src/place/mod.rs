@@ -38,7 +38,7 @@ use crate::train::step::{BatchLoss, Formulas, Step, Threads};
 
 /// How new nodes are placed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Config {
+pub struct PlaceConfig {
     /// Number of negative samples for each step.
     pub negatives: usize,
     /// Number of steps of each new node.
@@ -49,13 +49,13 @@ pub struct Config {
     pub seed: u64,
 }
 
-impl Default for Config {
+impl Default for PlaceConfig {
     fn default() -> Self {
-        Config { negatives: 50, steps: 60, lr: 3.0, seed: 42 }
+        PlaceConfig { negatives: 50, steps: 60, lr: 3.0, seed: 42 }
     }
 }
 
-impl Config {
+impl PlaceConfig {
     /// Checks the settings.
     ///
     /// # Errors
@@ -83,9 +83,9 @@ pub struct Files {
 
 /// `metrics.json`.
 #[derive(Clone, Debug, Serialize)]
-pub struct Metrics {
+pub struct PlaceMetrics {
     /// Settings and seed.
-    pub config: Config,
+    pub config: PlaceConfig,
     /// The source of the embedding.
     pub embedding: String,
     /// The source of the new edges.
@@ -124,7 +124,12 @@ pub struct Metrics {
 /// # Errors
 /// If a setting is wrong, the embedding is in a product of spaces, a point would not be finite, or the output
 /// cannot be written.
-pub fn place(embeddings: &Embeddings, new: &NewNodes, config: &Config, files: &Files) -> Result<Metrics> {
+pub fn place(
+    embeddings: &Embeddings,
+    new: &NewNodes,
+    config: &PlaceConfig,
+    files: &Files,
+) -> Result<PlaceMetrics> {
     config.check()?;
     // The samples and their gradients are in `f64`.
     let (negatives, width) = (config.negatives, embeddings.points.width());
@@ -137,7 +142,12 @@ pub fn place(embeddings: &Embeddings, new: &NewNodes, config: &Config, files: &F
     }
 }
 
-fn run<T: Float>(embeddings: &Embeddings, new: &NewNodes, config: &Config, files: &Files) -> Result<Metrics> {
+fn run<T: Float>(
+    embeddings: &Embeddings,
+    new: &NewNodes,
+    config: &PlaceConfig,
+    files: &Files,
+) -> Result<PlaceMetrics> {
     let sampler = Sampler::new(&new.graph, config.seed, Negatives::Own(config.negatives), 0.0)
         .among_first(new.known as u32);
     let start = Instant::now();
@@ -153,7 +163,7 @@ fn run<T: Float>(embeddings: &Embeddings, new: &NewNodes, config: &Config, files
     let has_new =
         |&&node: &&u32| sampler.neighbours.of(node).last().is_some_and(|&v| v as usize >= new.known);
     let above: Vec<u32> = known.iter().filter(has_new).copied().collect();
-    let metrics = Metrics {
+    let metrics = PlaceMetrics {
         config: config.clone(),
         embedding: files.embedding.clone(),
         edges: files.edges.clone(),
@@ -192,7 +202,7 @@ fn score_of(
 fn points<T: Float>(
     embeddings: &Embeddings,
     new: &NewNodes,
-    config: &Config,
+    config: &PlaceConfig,
     sampler: &Sampler<'_>,
 ) -> Result<Tensor<T>> {
     let known = embeddings.points.cast::<T>();
@@ -227,7 +237,7 @@ struct Job<'a> {
     known: Option<&'a KnownPairs>,
     /// For each node v the nodes u of the pairs (u, v).
     below: &'a Neighbours,
-    config: &'a Config,
+    config: &'a PlaceConfig,
     new: &'a NewNodes,
     /// The number of the round.
     number: usize,
@@ -471,7 +481,7 @@ mod tests {
         NewNodes::new(embeddings, &builder.finish(), Path::new("new.tsv")).unwrap()
     }
 
-    fn placed(embeddings: &Embeddings, new: &NewNodes, config: &Config) -> Tensor<f64> {
+    fn placed(embeddings: &Embeddings, new: &NewNodes, config: &PlaceConfig) -> Tensor<f64> {
         let sampler = Sampler::new(&new.graph, config.seed, Negatives::Own(config.negatives), 0.0);
         points(embeddings, new, config, &sampler.among_first(new.known as u32)).unwrap()
     }
@@ -492,7 +502,7 @@ mod tests {
             let from: Vec<_> = (0..20).map(|i| (format!("from{i}"), format!("k{i}"))).collect();
             let to: Vec<_> = (20..40).map(|i| (format!("k{i}"), format!("to{i}"))).collect();
             let new = new(&embeddings, &[from, to].concat());
-            let points = placed(&embeddings, &new, &Config::default());
+            let points = placed(&embeddings, &new, &PlaceConfig::default());
             assert_eq!(&points.data()[..embeddings.points.data().len()], embeddings.points.data());
             points.rows().for_each(|row| embeddings.geometry.check(row).unwrap());
             let from = score(&embeddings, &new, &points, &(60..80).collect::<Vec<u32>>());
@@ -517,10 +527,10 @@ mod tests {
             let new = new(&embeddings, &pairs);
             let nodes: Vec<u32> = (60..120).collect();
             let rank = |lr: f64| {
-                let points = placed(&embeddings, &new, &Config { lr, ..Config::default() });
+                let points = placed(&embeddings, &new, &PlaceConfig { lr, ..PlaceConfig::default() });
                 score(&embeddings, &new, &points, &nodes).mean_rank
             };
-            let (start, end) = (rank(1e-9), rank(Config::default().lr));
+            let (start, end) = (rank(1e-9), rank(PlaceConfig::default().lr));
             assert!(end < start, "{model}: {start} {end}");
         }
     }
@@ -535,7 +545,7 @@ mod tests {
                 .collect();
             let new = new(&embeddings, &pairs);
             assert_eq!(new.rounds.len(), 2);
-            let points = placed(&embeddings, &new, &Config::default());
+            let points = placed(&embeddings, &new, &PlaceConfig::default());
             let score = score(&embeddings, &new, &points, &(60..100).collect::<Vec<u32>>());
             assert!(score.mean_rank < 2.5, "{model}: {score:?}");
         }
@@ -545,7 +555,7 @@ mod tests {
     fn a_point_that_is_not_finite_is_an_error() {
         let embeddings = random(SpaceModel::Euclidean);
         let new = new(&embeddings, &[("x".to_owned(), "k0".to_owned()), ("x".to_owned(), "k1".to_owned())]);
-        let config = Config { lr: f64::MAX, ..Config::default() };
+        let config = PlaceConfig { lr: f64::MAX, ..PlaceConfig::default() };
         let sampler = Sampler::new(&new.graph, 1, Negatives::Own(config.negatives), 0.0).among_first(60);
         // Beyond the range of `f32`.
         let error = points::<f32>(&embeddings, &new, &config, &sampler).unwrap_err().to_string();

@@ -10,7 +10,7 @@ use cotangent_apps_common::error::{Result, exit_code};
 use cotangent_apps_common::say;
 use cotangent_apps_common::threads::ThreadsOption;
 
-use super::{Config, Metrics, TABLE_2, published};
+use super::{SubtreeConfig, SubtreeMetrics, TABLE_2, published};
 use crate::files::embeddings::Embeddings;
 use crate::graph::edges::{self, EdgeOptions, ReadGraph};
 
@@ -40,7 +40,7 @@ struct Cli {
     #[command(flatten)]
     data: Data,
     #[command(flatten)]
-    config: Config,
+    config: SubtreeConfig,
     #[command(flatten)]
     threads: ThreadsOption,
     #[command(flatten)]
@@ -103,7 +103,7 @@ fn run_with(Cli { data, mut config, threads, device, out }: Cli) -> Result<()> {
     Ok(())
 }
 
-fn report(metrics: &Metrics) {
+fn report(metrics: &SubtreeMetrics) {
     say!(
         "test F1 in %, mean and 95 % interval of {} seeds, {:.1} s; beside it Ganea et al. 2018, Table 2",
         metrics.config.seeds,

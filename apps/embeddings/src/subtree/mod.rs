@@ -113,7 +113,7 @@ pub fn published(root: &str, classifier: Classifier, dim: usize) -> Option<(f64,
 
 /// Everything that determines the result, except the embedding and the hierarchy.
 #[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Config {
+pub struct SubtreeConfig {
     /// Root of a subtree. May be given several times [default: the four roots of Table 2].
     #[arg(long = "root", value_name = "ROOT", help_heading = "Data")]
     pub roots: Vec<String>,
@@ -142,7 +142,7 @@ pub struct Config {
     pub seeds: u64,
 }
 
-impl Config {
+impl SubtreeConfig {
     fn check(&self) -> Result<()> {
         options::at_least_one(&[("epochs", self.epochs), ("batch", self.batch as u64)])?;
         options::seeds(self.seed, self.seeds)?;
@@ -152,7 +152,7 @@ impl Config {
 
 /// The result of one classifier for one subtree.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Row {
+pub struct ClassifierResult {
     /// The subtree's root.
     pub root: String,
     /// Number of nodes of the subtree for training and for testing, including the root.
@@ -173,9 +173,9 @@ pub struct Row {
 
 /// `metrics.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Metrics {
+pub struct SubtreeMetrics {
     /// Hyperparameters and seeds.
-    pub config: Config,
+    pub config: SubtreeConfig,
     /// The file of the embedding.
     pub embedding: PathBuf,
     /// How the edge list was read.
@@ -190,7 +190,7 @@ pub struct Metrics {
     /// The device that the classifiers were trained on.
     pub device: String,
     /// A row for each subtree and classifier.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ClassifierResult>,
     /// Total time in seconds.
     pub seconds: f64,
 }
@@ -278,7 +278,7 @@ struct Task<'a> {
 }
 
 impl Task<'_> {
-    fn fit(&self, ball: PoincareBall, config: &Config, device: &Device) -> Result<Fit> {
+    fn fit(&self, ball: PoincareBall, config: &SubtreeConfig, device: &Device) -> Result<Fit> {
         let split = Split::new(self.labels, self.seed);
         let (task, split) = (self, &split);
         match self.classifier {
@@ -290,11 +290,11 @@ impl Task<'_> {
     }
 
     /// The results of all seeds, of which this task has the first.
-    fn row(&self, fits: &[Fit]) -> Row {
+    fn row(&self, fits: &[Fit]) -> ClassifierResult {
         let split = Split::new(self.labels, self.seed);
         let f1: Vec<f64> = fits.iter().map(|fit| fit.confusion.f1(1)).collect();
         let [positives, negatives] = [1, 0].map(|class| split.count(self.labels, class));
-        Row {
+        ClassifierResult {
             root: self.root.to_owned(),
             positives,
             negatives,
@@ -312,7 +312,7 @@ struct Fitting<'a, G> {
     geometry: G,
     task: &'a Task<'a>,
     split: &'a Split,
-    config: &'a Config,
+    config: &'a SubtreeConfig,
     device: &'a Device,
 }
 
@@ -396,7 +396,7 @@ where
             loss(GyrovectorSpace::logits(&geometry, x, p, a), &classes, weight)
         });
         let [p, a] = [regression.points.value().data(), regression.normals.value().data()];
-        let start = cotangent::prelude::Row::from([p, a].concat().as_slice());
+        let start = Row::from([p, a].concat().as_slice());
         let stopping = Stopping { iterations: self.config.epochs as usize, ..Stopping::default() };
         let found = lbfgs(&mut problem, start, stopping).point;
         regression.points.value_mut().data_mut().copy_from_slice(&found[..2 * dim]);
@@ -435,10 +435,10 @@ pub fn separate(
     embeddings: &Embeddings,
     edges: &Path,
     ReadGraph { graph, read_as }: &ReadGraph,
-    config: &Config,
+    config: &SubtreeConfig,
     out: &Path,
     device: &Device,
-) -> Result<Metrics> {
+) -> Result<SubtreeMetrics> {
     config.check()?;
     device.computes::<f64>()?;
     let Some(SpaceForm::PoincareBall(ball)) = embeddings.geometry.single() else {
@@ -476,7 +476,7 @@ pub fn separate(
         }
         rows.push(row);
     }
-    let metrics = Metrics {
+    let metrics = SubtreeMetrics {
         config: config.clone(),
         embedding: embedding.into(),
         read_as: read_as.clone(),
@@ -508,7 +508,14 @@ fn subtree(edges: &Path, graph: &Graph, root: &str) -> Result<Vec<u32>> {
 }
 
 /// Draws the subtree, some of the other nodes, and the boundary between them.
-fn picture(out: &Path, row: &Row, points: &Tensor<f64>, labels: &[u32], fit: &Fit, kappa: f64) -> Result<()> {
+fn picture(
+    out: &Path,
+    row: &ClassifierResult,
+    points: &Tensor<f64>,
+    labels: &[u32],
+    fit: &Fit,
+    kappa: f64,
+) -> Result<()> {
     /// At most this many nodes of each class are drawn, the first ones in the hierarchy's order.
     const SHOWN: usize = 10_000;
     let drawn = |class: u32| (0..labels.len()).filter(move |&i| labels[i] == class).take(SHOWN);

@@ -17,7 +17,7 @@ use crate::train::objective::{Loss, Objective};
 
 /// Everything that determines the result of a run, except the data.
 #[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Config {
+pub struct EmbeddingConfig {
     /// Space and curvature.
     #[arg(skip = Geometry::new(SpaceModel::Poincare, None).expect("it is a geometry"))]
     pub geometry: Geometry,
@@ -100,7 +100,7 @@ pub struct Config {
     pub seed: u64,
 }
 
-impl TrainingConfig for Config {
+impl TrainingConfig for EmbeddingConfig {
     const DATA: &'static str = "edges";
 
     fn epochs_and_seed(&self) -> (u64, u64) {
@@ -120,7 +120,7 @@ impl TrainingConfig for Config {
     }
 }
 
-impl Config {
+impl EmbeddingConfig {
     /// Checks the settings.
     ///
     /// # Errors
@@ -157,7 +157,7 @@ impl Config {
     /// # Errors
     /// If one does not; the error names the options.
     pub(crate) fn check_memory<T>(&self, nodes: usize, pairs: usize) -> Result<()> {
-        let &Config { dim, negatives, shared_negatives: shared, .. } = self;
+        let &EmbeddingConfig { dim, negatives, shared_negatives: shared, .. } = self;
         // Without locks each pair is a step of its own.
         let batch = if self.lock_free && shared == 0 { 1 } else { self.batch_of(pairs) };
         // The points, those that the training has learned, and these in `f64` for the evaluation.
@@ -210,7 +210,7 @@ fn constant() -> f64 {
 
 /// The configuration of `poincare` without options.
 #[cfg(test)]
-pub(crate) fn default_config() -> Config {
+pub(crate) fn default_config() -> EmbeddingConfig {
     config::parse(&[])
 }
 
@@ -220,13 +220,13 @@ mod tests {
 
     #[test]
     fn the_rate_falls_after_the_burn_in() {
-        let config = Config { epochs: 24, burn_in: 3, lr_floor: 0.1, ..default_config() };
+        let config = EmbeddingConfig { epochs: 24, burn_in: 3, lr_floor: 0.1, ..default_config() };
         let factors = [2, 3, 13, 23].map(|epoch| config.schedule().factor(epoch));
         for (factor, expected) in factors.iter().zip([0.01, 1.0, 0.55, 0.1]) {
             assert!((factor - expected).abs() < 1e-12, "{factors:?}");
         }
         // At its full height up to the last ten epochs.
-        let late = Config { cool_down: Some(10), ..config.clone() };
+        let late = EmbeddingConfig { cool_down: Some(10), ..config.clone() };
         let factors = [3, 13, 18, 23].map(|epoch| late.schedule().factor(epoch));
         for (factor, expected) in factors.iter().zip([1.0, 1.0, 0.55, 0.1]) {
             assert!((factor - expected).abs() < 1e-12, "{factors:?}");
@@ -234,10 +234,10 @@ mod tests {
         let default = default_config().schedule();
         assert_eq!([0, 19, 20, 299].map(|epoch| default.factor(epoch)), [0.01, 0.01, 1.0, 1.0]);
         // All epochs are a burn-in.
-        let burning = Config { burn_in: u64::MAX, ..default_config() };
+        let burning = EmbeddingConfig { burn_in: u64::MAX, ..default_config() };
         assert_eq!([0, 299].map(|epoch| burning.schedule().factor(epoch)), [0.01, 0.01]);
-        let longer = Config { epochs: 30, ..config.clone() };
+        let longer = EmbeddingConfig { epochs: 30, ..config.clone() };
         assert_eq!(longer.difference(&config).as_deref(), Some("epochs"));
-        assert_eq!(Config { epochs: 30, ..default_config() }.difference(&default_config()), None);
+        assert_eq!(EmbeddingConfig { epochs: 30, ..default_config() }.difference(&default_config()), None);
     }
 }

@@ -7,7 +7,7 @@ use cotangent_apps_common::error::{AppError, Result};
 
 use crate::graph::Graph;
 use crate::train::all_pairs::AllPairs;
-use crate::train::config::Config;
+use crate::train::config::EmbeddingConfig;
 use crate::train::lock_free::{self, Division};
 use crate::train::losses::Losses;
 use crate::train::negatives::{Negatives, Sampler};
@@ -35,7 +35,7 @@ pub(crate) enum Form {
 
 impl Form {
     /// The ranking loss of a space form needs no tape on the processor, unless the curvature is learned.
-    fn new(config: &Config, device: &Device) -> Result<Self> {
+    fn new(config: &EmbeddingConfig, device: &Device) -> Result<Self> {
         let ranking = config.objective.loss == Loss::Ranking && !config.learn_kappa;
         let formulas = StepFormulas::new(config, config.lr);
         match (ranking && device.is_cpu() && formulas.is_some(), config.lock_free) {
@@ -59,7 +59,7 @@ struct StepFormulas {
 
 impl StepFormulas {
     /// For this configuration and rate, if there are such formulas.
-    fn new(config: &Config, rate: f64) -> Option<Self> {
+    fn new(config: &EmbeddingConfig, rate: f64) -> Option<Self> {
         let manifold = config.geometry.manifold();
         let formulas = Formulas::new(&manifold, manifold.ambient(config.dim), rate)?;
         let all_pairs = match config.shared_negatives {
@@ -88,7 +88,7 @@ pub(crate) struct Epochs<'a, T: Float> {
 /// The pairs of a graph in batches.
 #[derive(Clone, Copy)]
 struct PairBatches<'a> {
-    config: &'a Config,
+    config: &'a EmbeddingConfig,
     sampler: &'a Sampler<'a>,
 }
 
@@ -106,7 +106,7 @@ impl Batches for Sampler<'_> {
 ///
 /// # Errors
 /// If the sum of the weights is too large.
-pub(crate) fn sampler<'a>(graph: &'a Graph, config: &Config) -> Result<Sampler<'a>> {
+pub(crate) fn sampler<'a>(graph: &'a Graph, config: &EmbeddingConfig) -> Result<Sampler<'a>> {
     let negatives = match config.shared_negatives {
         0 => Negatives::Own(config.negatives),
         count => Negatives::Shared(count),
@@ -124,7 +124,11 @@ pub(crate) fn sampler<'a>(graph: &'a Graph, config: &Config) -> Result<Sampler<'
 impl<'a, T: Shared> Epochs<'a, T> {
     /// # Errors
     /// If the options do not go together.
-    pub(crate) fn new(config: &'a Config, sampler: &'a Sampler<'a>, device: &Device) -> Result<Self> {
+    pub(crate) fn new(
+        config: &'a EmbeddingConfig,
+        sampler: &'a Sampler<'a>,
+        device: &Device,
+    ) -> Result<Self> {
         let tape = Tape::with_device(device.clone());
         Ok(Epochs { form: Form::new(config, device)?, batches: PairBatches { config, sampler }, tape })
     }
@@ -224,7 +228,7 @@ impl PairBatches<'_> {
         let order = epoch.items;
         let batch = self.config.batch_of(order.len());
         let (mut drawn, mut total) = (Vec::new(), 0.0);
-        let together = Config::drawn_together(batch);
+        let together = EmbeddingConfig::drawn_together(batch);
         for (block, pairs) in order.chunks(together).enumerate() {
             let first = block * (together / batch);
             self.sampler.draw_batches(epoch.number, batch, first, pairs, &mut drawn);
@@ -271,9 +275,9 @@ mod tests {
     }
 
     /// A configuration for the tree.
-    fn config(model: SpaceModel) -> Config {
+    fn config(model: SpaceModel) -> EmbeddingConfig {
         let geometry = Geometry::new(model, None).unwrap();
-        Config {
+        EmbeddingConfig {
             geometry,
             dim: 3,
             seed: 3,
@@ -293,7 +297,7 @@ mod tests {
 
     /// The losses of some epochs.
     fn passes(
-        config: &Config,
+        config: &EmbeddingConfig,
         graph: &Graph,
         form: Option<Form>,
         parameters: &mut Parameters<f64>,
@@ -312,7 +316,7 @@ mod tests {
     }
 
     /// Points and losses after some epochs, from points near the origin.
-    fn trained(config: &Config, graph: &Graph, form: Form, epochs: u64) -> (Tensor<f64>, Vec<f64>) {
+    fn trained(config: &EmbeddingConfig, graph: &Graph, form: Form, epochs: u64) -> (Tensor<f64>, Vec<f64>) {
         let (m, nodes) = (config.geometry.manifold(), graph.names.len());
         let points = Embedding::uniform("points", m, nodes, 3, 0.3, &mut rng::stream(3, 1, 0)).points;
         let mut parameters = Parameters::new(points, config);
@@ -358,11 +362,11 @@ mod tests {
         let graph = tree();
         let models: Models = "poincare:2,sphere:1".parse().unwrap();
         let product =
-            Config { geometry: Geometry::new(models, None).unwrap(), ..config(SpaceModel::Poincare) };
+            EmbeddingConfig { geometry: Geometry::new(models, None).unwrap(), ..config(SpaceModel::Poincare) };
         let (points, losses) = trained(&product, &graph, Form::Tape, 3);
         points.rows().for_each(|row| product.geometry.check(row).unwrap());
         assert!(losses[2] < losses[0], "{losses:?}");
-        assert!(Form::new(&Config { lock_free: true, ..product }, &Device::default()).is_err());
+        assert!(Form::new(&EmbeddingConfig { lock_free: true, ..product }, &Device::default()).is_err());
     }
 
     #[test]
@@ -371,7 +375,7 @@ mod tests {
         let product: Models = "poincare:2,sphere:1".parse().unwrap();
         for models in [SpaceModel::Poincare.into(), SpaceModel::HalfSpace.into(), product] {
             let geometry = Geometry::new(models, None).unwrap();
-            let learned = Config { geometry, learn_kappa: true, ..config(SpaceModel::Poincare) };
+            let learned = EmbeddingConfig { geometry, learn_kappa: true, ..config(SpaceModel::Poincare) };
             let m = geometry.manifold();
             let points =
                 Embedding::uniform("points", m, graph.names.len(), 3, 0.3, &mut rng::stream(3, 1, 0));
@@ -399,7 +403,7 @@ mod tests {
         for geometry in geometries {
             // More negatives than nodes: some are drawn twice, some are heads and second nodes too.
             for count in [1, 5, 60] {
-                let shared = Config { geometry, shared_negatives: count, ..config(SpaceModel::Poincare) };
+                let shared = EmbeddingConfig { geometry, shared_negatives: count, ..config(SpaceModel::Poincare) };
                 let (points, losses) = trained(&shared, &graph, Form::Tape, 3);
                 let (on_table, table_losses) = trained(&shared, &graph, Form::Table, 3);
                 let difference = difference(&points, &on_table);
@@ -420,7 +424,7 @@ mod tests {
         let graph = tree();
         for model in with_all_pairs() {
             let own = config(model);
-            let shared = Config { shared_negatives: 12, ..own.clone() };
+            let shared = EmbeddingConfig { shared_negatives: 12, ..own.clone() };
             let [by_own, by_shared] = [&own, &shared].map(|config| {
                 let (points, losses) = trained(config, &graph, Form::Tape, 60);
                 let nodes: Vec<u32> = (0..graph.names.len() as u32).collect();
@@ -444,7 +448,7 @@ mod tests {
             (Loss::Penumbral, SpaceModel::HalfSpace, 0.01),
         ] {
             let objective = Objective::new(loss, None, None);
-            let config = Config { objective, negative_power: 0.0, lr, ..config(model) };
+            let config = EmbeddingConfig { objective, negative_power: 0.0, lr, ..config(model) };
             let (points, losses) = trained(&config, &graph, Form::Tape, 200);
             points.rows().for_each(|row| config.geometry.check(row).unwrap());
             let energy = |u: u32, v: u32| {

@@ -4,14 +4,14 @@ use cotangent::layers::loss;
 use cotangent::prelude::*;
 
 use crate::train::all_pairs;
-use crate::train::config::Config;
+use crate::train::config::EmbeddingConfig;
 use crate::train::negatives::Sampler;
 use crate::train::objective::{Loss, margin_loss};
 use crate::train::parameters::Parameters;
 
 /// What the losses depend on.
 pub(crate) struct Losses<'a, 't, T: Float> {
-    pub(crate) config: &'a Config,
+    pub(crate) config: &'a EmbeddingConfig,
     pub(crate) sampler: &'a Sampler<'a>,
     pub(crate) parameters: &'a Parameters<T>,
     pub(crate) tape: &'t Tape<T>,

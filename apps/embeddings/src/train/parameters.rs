@@ -4,7 +4,7 @@ use cotangent::engine::formulas::Hypot;
 use cotangent::prelude::*;
 use cotangent_apps_common::geometry::Geometry;
 
-use crate::train::config::Config;
+use crate::train::config::EmbeddingConfig;
 
 /// What is learned.
 #[derive(Debug, Module)]
@@ -21,7 +21,7 @@ pub(crate) struct Parameters<T: Float> {
 const PACE: f64 = 0.01;
 
 impl<T: Float> Parameters<T> {
-    pub(crate) fn new(points: Param<ProductSpace, T>, config: &Config) -> Self {
+    pub(crate) fn new(points: Param<ProductSpace, T>, config: &EmbeddingConfig) -> Self {
         let factors = config.geometry.factors().len();
         let scales = config.learn_kappa.then(|| Param::new("scales", Euclidean, Tensor::zeros([factors])));
         Parameters { points, scales }
@@ -29,7 +29,7 @@ impl<T: Float> Parameters<T> {
 
     /// The points that were learned, and their geometry: distances times a scale s are those of a space of
     /// curvature κ/s².
-    pub(crate) fn learned_points(&self, config: &Config) -> (Tensor<T>, Geometry) {
+    pub(crate) fn learned_points(&self, config: &EmbeddingConfig) -> (Tensor<T>, Geometry) {
         let mut points = self.points.value().clone();
         let rows = points.rows().len();
         let Some(scales) = &self.scales else { return (points, config.geometry) };

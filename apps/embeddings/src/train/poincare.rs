@@ -23,7 +23,7 @@ use crate::files::picture;
 use crate::files::view;
 use crate::files::{safetensors, tsv};
 use crate::graph::{Graph, Neighbours};
-use crate::train::config::Config;
+use crate::train::config::EmbeddingConfig;
 use crate::train::epochs::{self, Epochs};
 use crate::train::parameters::Parameters;
 use crate::train::points::Shared;
@@ -47,9 +47,9 @@ pub struct RunOptions {
 
 /// `metrics.json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Metrics {
+pub struct EmbeddingMetrics {
     /// Hyperparameters and seed.
-    pub config: Config,
+    pub config: EmbeddingConfig,
     /// Space and curvature of the points; the curvature may be learned.
     pub geometry: Geometry,
     /// The source of the edges.
@@ -99,7 +99,7 @@ pub struct Metrics {
     pub evaluation_seconds: f64,
 }
 
-impl Metrics {
+impl EmbeddingMetrics {
     /// A text about the sample of nodes, if not all were evaluated.
     pub fn sampled(&self) -> Option<String> {
         reconstruction::sampled(self.evaluated_nodes, self.nodes_with_neighbours)
@@ -114,7 +114,7 @@ impl Metrics {
 /// # Errors
 /// If the configuration is wrong, the output cannot be written, the checkpoint belongs to another run, or
 /// training diverges.
-pub fn train(graph: &Graph, config: &Config, options: &RunOptions) -> Result<Metrics> {
+pub fn train(graph: &Graph, config: &EmbeddingConfig, options: &RunOptions) -> Result<EmbeddingMetrics> {
     config.check()?;
     if config.sample_by_weight && graph.weights.is_empty() {
         return Err(AppError::usage("--sample-by-weight: the edges have no weights"));
@@ -141,7 +141,11 @@ const WRITTEN: [&str; 8] = [
     "view.html",
 ];
 
-fn run<T: Shared>(split: &Split<'_>, config: &Config, options: &RunOptions) -> Result<Metrics> {
+fn run<T: Shared>(
+    split: &Split<'_>,
+    config: &EmbeddingConfig,
+    options: &RunOptions,
+) -> Result<EmbeddingMetrics> {
     let graph = &*split.training;
     config.check_memory::<T>(graph.names.len(), graph.pairs.len())?;
     options.run.device.computes::<T>()?;
@@ -263,13 +267,13 @@ impl Course {
 /// Evaluates the points and writes all results.
 fn finish<T: Float>(
     evaluator: &Evaluator<'_>,
-    config: &Config,
+    config: &EmbeddingConfig,
     options: &RunOptions,
     history: &History,
     mut course: Course,
     (points, geometry): (&Tensor<T>, Geometry),
     neighbours: &Neighbours,
-) -> Result<Metrics> {
+) -> Result<EmbeddingMetrics> {
     let (out, graph) = (&options.run.out, &*evaluator.split.training);
     evaluator.split.write(out)?;
     tsv::write(&out.join("embedding.tsv"), &graph.names, points)?;
@@ -291,7 +295,7 @@ fn finish<T: Float>(
     if !course.is_empty() {
         evaluation::plot(&out.join("course.svg"), &course)?;
     }
-    let metrics = Metrics {
+    let metrics = EmbeddingMetrics {
         config: config.clone(),
         geometry,
         edges: options.source.clone(),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cotangent_apps_embeddings::train::poincare::Metrics;
+use cotangent_apps_embeddings::train::poincare::EmbeddingMetrics;
 use serde_json::Value;
 
 use crate::common::{App, Dir, bytes, metrics};
@@ -35,7 +35,7 @@ fn held_out_edges_are_written_and_evaluated_later() {
     let d = Dir::new();
     let (tree, out) = (direct(&d), d.path("run"));
     let printed = train(&tree, &out, &["--validation", "0.1", "--test", "0.2"]);
-    let found: Metrics = metrics(&out);
+    let found: EmbeddingMetrics = metrics(&out);
     // 68 pairs are between inner nodes that are not the root.
     let (validation, test) = (found.validation.unwrap(), found.test.unwrap());
     assert_eq!((validation.pairs, test.pairs, found.pairs), (7, 14, 258 - 21));
@@ -59,7 +59,7 @@ fn held_out_edges_are_written_and_evaluated_later() {
     assert!(held.iter().all(|line| !line.ends_with("\tn1")), "no pair with the root: {held:?}");
     // Without shares the lists of the earlier run are gone.
     train(&tree, &out, &[]);
-    assert!(!Path::new(&out).join("test.tsv").exists() && metrics::<Metrics>(&out).test.is_none());
+    assert!(!Path::new(&out).join("test.tsv").exists() && metrics::<EmbeddingMetrics>(&out).test.is_none());
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn the_best_seed_is_chosen_by_validation() {
     let printed = train(&tree, &out, &["--seeds", "3", "--validation", "0.2", "--test", "0.2"]);
     assert!(printed.contains("test MAP of 3 seeds: mean "), "{printed}");
     let maps = [42, 43, 44].map(|seed| {
-        let run: Metrics = metrics(&format!("{out}/seed-{seed}"));
+        let run: EmbeddingMetrics = metrics(&format!("{out}/seed-{seed}"));
         (run.validation.unwrap().map, run.test.unwrap().map, seed)
     });
     let best = maps.into_iter().reduce(|a, b| if b.0 > a.0 { b } else { a }).unwrap();

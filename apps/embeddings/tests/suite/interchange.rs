@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use cotangent_apps_embeddings::train::poincare::Metrics;
+use cotangent_apps_embeddings::train::poincare::EmbeddingMetrics;
 
 use crate::common::{App, Dir, bytes, metrics};
 
@@ -42,7 +42,7 @@ fn a_sample_of_nodes_is_evaluated() {
     let (edges, out) = (tree(&d), d.path("out"));
     let said = train(&edges, &out, &["--evaluate-nodes", "9", "--seed", "5"]);
     assert!(said.contains("mean rank and MAP of a sample of 9 of 29 nodes\n"), "{said}");
-    let found: Metrics = metrics(&out);
+    let found: EmbeddingMetrics = metrics(&out);
     assert_eq!((found.evaluated_nodes, found.nodes_with_neighbours), (9, 29));
     assert!(String::from_utf8(bytes(&out, "disk.svg")).unwrap().contains("of a sample of 9 of 29 nodes"));
     let evaluate = |more: &[&str]| {
@@ -108,7 +108,7 @@ fn how_a_table_was_read_is_said() {
                     2 comment lines";
     let said = train(&edges, &out, &[]);
     assert_eq!(said.lines().next(), Some(format!("{edges}: {sentence}").as_str()));
-    assert_eq!(metrics::<Metrics>(&out).read_as.as_deref(), Some(sentence));
+    assert_eq!(metrics::<EmbeddingMetrics>(&out).read_as.as_deref(), Some(sentence));
     let evaluate = ["evaluate", "--embedding", &out, "--edges", &edges];
     assert_eq!(POINCARE.succeeds(&evaluate).lines().next(), Some(format!("{edges}: {sentence}").as_str()));
     assert!(POINCARE.succeeds(&[&evaluate[..], &["--json"]].concat()).contains("\"read_as\":\"read as tab-"));

@@ -1,6 +1,6 @@
 //! Spaces and losses of `poincare train` from the outside.
 
-use cotangent_apps_embeddings::train::poincare::Metrics;
+use cotangent_apps_embeddings::train::poincare::EmbeddingMetrics;
 
 use crate::common::{App, Dir, bytes};
 
@@ -49,7 +49,7 @@ fn each_space_and_loss_is_deterministic_and_resumes() {
             bytes(&whole, "embedding.safetensors") == bytes(&part, "embedding.safetensors"),
             "{options:?}"
         );
-        let metrics: Metrics = crate::common::metrics(&whole);
+        let metrics: EmbeddingMetrics = crate::common::metrics(&whole);
         // Cones turn about for some epochs before they settle.
         let settles = !options.contains(&"--loss");
         assert!(!settles || metrics.loss[3] < metrics.loss[0], "{options:?}: {:?}", metrics.loss);
@@ -70,7 +70,7 @@ fn points_of_the_hyperboloid_do_not_run_away() {
     let (edges, out) = (tree(&d), d.path("out"));
     let steep = ["--model", "lorentz", "--dim", "2", "--precision", "f32", "--lr", "3", "--epochs", "200"];
     train(&edges, &out, &steep);
-    let metrics: Metrics = crate::common::metrics(&out);
+    let metrics: EmbeddingMetrics = crate::common::metrics(&out);
     assert!(metrics.loss[199] < metrics.loss[0] && metrics.map > 0.5, "{metrics:?}");
 }
 

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use cotangent_apps_embeddings::command::APP;
 use cotangent_apps_embeddings::graph::edges::MAMMALS;
-use cotangent_apps_embeddings::train::poincare::Metrics;
+use cotangent_apps_embeddings::train::poincare::EmbeddingMetrics;
 
 use crate::common::{App, Dir, bytes};
 use crate::shared::scenarios::Training;
@@ -34,7 +34,7 @@ impl Dir {
     }
 }
 
-fn metrics(dir: &str) -> Metrics {
+fn metrics(dir: &str) -> EmbeddingMetrics {
     crate::common::metrics(dir)
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use cotangent_apps_embeddings::subtree::{APP, Metrics};
+use cotangent_apps_embeddings::subtree::{APP, SubtreeMetrics};
 
 use crate::common::{App, Dir, bytes};
 use crate::pictures::{long_name, text_fits};
@@ -51,11 +51,11 @@ const TRAINING: Training = Training {
 scenarios!("subtree", APP, TRAINING);
 
 /// The printed text, the metrics, and the output directory.
-fn run(d: &Dir, [edges, points]: [&str; 2], out: &str, more: &str) -> (String, Metrics, String) {
+fn run(d: &Dir, [edges, points]: [&str; 2], out: &str, more: &str) -> (String, SubtreeMetrics, String) {
     let out = d.path(out);
     let args = ["--embedding", points, "--edges", edges, "--root", "left", "--root", "right", "--out", &out];
     let printed = SUBTREE.succeeds(&args.into_iter().chain(more.split(' ')).collect::<Vec<_>>());
-    (printed, crate::common::metrics::<Metrics>(&out), out)
+    (printed, crate::common::metrics::<SubtreeMetrics>(&out), out)
 }
 
 #[test]

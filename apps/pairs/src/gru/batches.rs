@@ -3,7 +3,7 @@
 use cotangent::engine::row_numbers;
 use cotangent::optim::train::{Batches, Shuffled};
 
-use super::{Config, Protocol};
+use super::{GruConfig, Protocol};
 
 /// Batches of pairs. Each epoch draws their order.
 #[derive(Clone, Copy, Debug)]
@@ -15,7 +15,7 @@ pub(super) struct PairBatches {
 
 impl PairBatches {
     /// The batches of a number of pairs, kept if the protocol keeps them.
-    pub(super) fn new(pairs: usize, config: &Config) -> Self {
+    pub(super) fn new(pairs: usize, config: &GruConfig) -> Self {
         let pairs = Shuffled { items: pairs, batch: config.batch, seed: config.seed };
         PairBatches { pairs, kept: config.protocol == Protocol::Released }
     }

@@ -13,7 +13,7 @@ use cotangent_apps_common::seeds::{self, Summary};
 use cotangent_apps_common::table::TableOptions;
 use cotangent_apps_common::training::TrainingOptions;
 
-use super::{Architecture, Config, Metrics, Protocol, Space, TABLE_1, published};
+use super::{Architecture, GruConfig, GruMetrics, Protocol, Space, TABLE_1, published};
 use crate::sentence_pairs::{self, Prefix, SentencePairs};
 
 /// The application `gru`.
@@ -51,7 +51,7 @@ struct Cli {
     #[command(flatten)]
     data: Data,
     #[command(flatten)]
-    config: Config,
+    config: GruConfig,
     #[command(flatten)]
     training: TrainingOptions,
     /// Train all models of Table 1 on PREFIX with a noise of 10, 30 and 50 %, and on SNLI if --path is
@@ -91,8 +91,8 @@ struct Data {
 
 impl Cli {
     /// The configuration of a run.
-    fn config(&self, architecture: Architecture, seed: u64) -> Result<Config> {
-        let config = Config { architecture, seed, ..self.config.clone() }.complete();
+    fn config(&self, architecture: Architecture, seed: u64) -> Result<GruConfig> {
+        let config = GruConfig { architecture, seed, ..self.config.clone() }.complete();
         config.check()?;
         Ok(config)
     }
@@ -229,8 +229,8 @@ fn table(cli: &Cli, device: &Device) -> Result<()> {
     Ok(())
 }
 
-fn report(metrics: &Metrics) {
-    let Metrics { config, seconds, .. } = metrics;
+fn report(metrics: &GruMetrics) {
+    let GruMetrics { config, seconds, .. } = metrics;
     let pairs = metrics.pairs[0] as f64 * config.epochs as f64;
     say!(
         "trained {} parameters for {} epochs in {seconds:.1} s ({:.0} pairs/s, {} threads); \

@@ -134,7 +134,7 @@ impl Protocol {
 
     /// The optimiser of a model for so many classes. In the authors' program each matrix and bias of a cell,
     /// and the point and the normal of each class, is a parameter of its own; here they are stacked.
-    pub(super) fn optimiser<T: Float>(self, config: &Config, classes: usize) -> Result<RiemannianAdam<T>> {
+    pub(super) fn optimiser<T: Float>(self, config: &GruConfig, classes: usize) -> Result<RiemannianAdam<T>> {
         let adam = RiemannianAdam::new(config.lr)?;
         if self == Protocol::Adam {
             return Ok(adam.clip(config.clip)?);
@@ -180,7 +180,7 @@ impl FromStr for CurvatureOption {
 
 /// Everything that determines the result of a run, except the data.
 #[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Config {
+pub struct GruConfig {
     /// A model of Table 1. --encoder, --body and --head override its parts.
     #[arg(long, default_value = "hyperbolic-gru", help_heading = "Model")]
     #[arg(value_parser = TABLE_1.map(|row| row.name))]
@@ -245,7 +245,7 @@ pub struct Config {
     pub seed: u64,
 }
 
-impl Config {
+impl GruConfig {
     /// Fills in what follows from other options: the curvature, and the nonlinearity of the cells.
     pub fn complete(mut self) -> Self {
         if let Some(CurvatureOption { kappa, learned }) = self.curvature {
@@ -282,14 +282,14 @@ impl Config {
     }
 }
 
-impl TrainingConfig for Config {
+impl TrainingConfig for GruConfig {
     const DATA: &'static str = "pairs";
 
     fn epochs_and_seed(&self) -> (u64, u64) {
         (self.epochs, self.seed)
     }
 
-    fn difference(&self, other: &Config) -> Option<String> {
+    fn difference(&self, other: &GruConfig) -> Option<String> {
         // One option says the curvature and whether it is learned.
         config::difference(self, other, &[]).map(|name| name.replace("learn-kappa", "kappa"))
     }

@@ -15,16 +15,16 @@ mod training;
 
 pub use command::{APP, run};
 pub use config::{
-    Architecture, Config, CurvatureOption, Encoder, Nonlinearity, Protocol, Published, Space, TABLE_1,
+    Architecture, CurvatureOption, Encoder, GruConfig, Nonlinearity, Protocol, Published, Space, TABLE_1,
     published,
 };
 pub use training::train;
 
 /// `metrics.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Metrics {
+pub struct GruMetrics {
     /// Hyperparameters and seed.
-    pub config: Config,
+    pub config: GruConfig,
     /// Name of the data.
     pub data: String,
     /// How a file of the user was read; `None` for PREFIX and SNLI.

@@ -4,7 +4,7 @@ use cotangent::layers::init;
 use cotangent::prelude::*;
 use cotangent_apps_common::confusion::Confusion;
 
-use super::{Config, Protocol};
+use super::{GruConfig, Protocol};
 use crate::sentence_pairs::{Padded, Pair};
 
 mod purpose {
@@ -70,7 +70,7 @@ pub(super) trait Classifier<T: Float>: Module<T> + Sync {
 /// Two encoders, one for each sentence. Their final states, and the squared distance of these, go through a
 /// feed-forward layer into a logistic regression: Ganea et al. 2018, section 4, "Models architecture".
 #[derive(Clone, Debug, Module)]
-pub(super) struct Model<T: Float, B: Geometry<T>, H: Geometry<T>, C> {
+pub(super) struct GruModel<T: Float, B: Geometry<T>, H: Geometry<T>, C> {
     pub(super) body: B,
     pub(super) head: H,
     pub(super) words: Embedding<B::Learned, T>,
@@ -82,17 +82,17 @@ pub(super) struct Model<T: Float, B: Geometry<T>, H: Geometry<T>, C> {
     feed_forward: Activation<T>,
 }
 
-impl<T: Float, B: Geometry<T>, H: Geometry<T>, C: Cell<B::Learned, T>> Model<T, B, H, C> {
+impl<T: Float, B: Geometry<T>, H: Geometry<T>, C: Cell<B::Learned, T>> GruModel<T, B, H, C> {
     pub(super) fn new(
         body: B,
         head: H,
         cell: impl Fn(B::Learned, &mut rng::Rng) -> C,
-        config: &Config,
+        config: &GruConfig,
         [words, classes]: [usize; 2],
     ) -> Self {
         let (mut rng, dim) = (rng::stream(config.seed, purpose::INITIAL, 0), config.dim);
         let manifold = body.manifold();
-        let mut model = Model {
+        let mut model = GruModel {
             words: Embedding::uniform(
                 "words",
                 manifold,
@@ -114,7 +114,7 @@ impl<T: Float, B: Geometry<T>, H: Geometry<T>, C: Cell<B::Learned, T>> Model<T, 
     }
 }
 
-impl<T, B, H, C> Classifier<T> for Model<T, B, H, C>
+impl<T, B, H, C> Classifier<T> for GruModel<T, B, H, C>
 where
     T: Float,
     B: Geometry<T>,
@@ -129,8 +129,7 @@ where
             cell.forward(Sequence::new(words.arrange([len, batch])).with_lengths(&sentences.lengths)).last()
         };
         let (first, second) = (encode(&self.first, first), encode(&self.second, second));
-        let squared_distance =
-            body.dist(*first.coordinates(), *second.coordinates()).square().insert_axis(1);
+        let squared_distance = body.dist(*first.coordinates(), *second.coordinates()).square().insert_axis(1);
         let joined = self.join.forward(&[first, second], Some(squared_distance));
         // If body and head have the same geometry, this is the Möbius version of the nonlinearity.
         let inputs = exp0(head, self.feed_forward.apply(*log0(joined)));

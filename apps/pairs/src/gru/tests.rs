@@ -5,11 +5,11 @@ use cotangent::prelude::*;
 use cotangent_apps_common::config::{self, name};
 
 use super::batches::PairBatches;
-use super::model::Model;
+use super::model::GruModel;
 use super::*;
 
-fn config(protocol: Protocol, seed: u64) -> Config {
-    Config { seed, ..config::parse(&["--protocol", &name(protocol)]) }.complete()
+fn config(protocol: Protocol, seed: u64) -> GruConfig {
+    GruConfig { seed, ..config::parse(&["--protocol", &name(protocol)]) }.complete()
 }
 
 /// The largest absolute values of 20 seeds: of a word, a matrix behind the encoders, the point of the
@@ -19,7 +19,7 @@ fn largest_starts(protocol: Protocol) -> [f64; 4] {
     let mut largest = [0.0; 4];
     for seed in 0..20 {
         let cell = |m, rng: &mut _| Gru::<PoincareBall, f64>::new(m, 5, 5, rng);
-        let model = Model::new(ball, ball, cell, &config(protocol, seed), [400, 2]);
+        let model = GruModel::new(ball, ball, cell, &config(protocol, seed), [400, 2]);
         let values = [
             model.words.points.value(),
             model.join.weights[1].value(),
@@ -112,7 +112,7 @@ fn the_released_protocol_adds_the_bias_before_the_distance() {
     let ball = PoincareBall::new(-1.0);
     let model = |protocol| {
         let cell = |m, rng: &mut _| Rnn::<PoincareBall, f64>::new(m, 5, 5, rng);
-        Model::new(ball, ball, cell, &config(protocol, 3), [4, 2])
+        GruModel::new(ball, ball, cell, &config(protocol, 3), [4, 2])
     };
     for (protocol, first) in [(Protocol::Adam, false), (Protocol::Released, true)] {
         let mut join = model(protocol).join;
@@ -138,7 +138,7 @@ fn the_released_protocol_adds_the_bias_before_the_distance() {
 #[test]
 fn the_released_protocol_keeps_its_batches() {
     for protocol in [Protocol::Adam, Protocol::Released] {
-        let batches = PairBatches::new(10, &Config { batch: 4, ..config(protocol, 42) });
+        let batches = PairBatches::new(10, &GruConfig { batch: 4, ..config(protocol, 42) });
         let epochs: Vec<_> = (0..6).map(|epoch| batches.epoch(epoch)).collect();
         for epoch in &epochs {
             let mut all = epoch.concat();

@@ -11,8 +11,8 @@ use cotangent_apps_common::training::{figures, trainer};
 use cotangent_apps_common::{curves, memory, metrics, output};
 
 use super::batches::PairBatches;
-use super::model::{Classifier, Model, classify, side_by_side};
-use super::{Architecture, Config, Encoder, Metrics, Nonlinearity, Space};
+use super::model::{Classifier, GruModel, classify, side_by_side};
+use super::{Architecture, Encoder, GruConfig, GruMetrics, Nonlinearity, Space};
 use crate::sentence_pairs::{Pair, SentencePairs};
 
 /// The picture of a model in two dimensions.
@@ -25,7 +25,7 @@ const SENTENCES: &str = "sentences.svg";
 /// # Errors
 /// If the configuration is wrong, the output cannot be written, the checkpoint belongs to another run, or
 /// training diverges.
-pub fn train(data: &SentencePairs, config: &Config, options: &RunOptions) -> Result<Metrics> {
+pub fn train(data: &SentencePairs, config: &GruConfig, options: &RunOptions) -> Result<GruMetrics> {
     config.check()?;
     memory::training(&[("dim", config.dim)], config.least_parameters(data.words.len()), config.precision)?;
     match config.precision {
@@ -36,13 +36,13 @@ pub fn train(data: &SentencePairs, config: &Config, options: &RunOptions) -> Res
 
 struct Run<'a> {
     data: &'a SentencePairs,
-    config: &'a Config,
+    config: &'a GruConfig,
     options: &'a RunOptions,
 }
 
 impl Run<'_> {
     /// Trains in the precision `T`: chooses the geometries of body and head.
-    fn in_precision<T: Float>(&self) -> Result<Metrics> {
+    fn in_precision<T: Float>(&self) -> Result<GruMetrics> {
         let ball =
             PoincareBall::try_new(self.config.kappa).map_err(|e| AppError::usage(format!("--kappa: {e}")))?;
         let Architecture { body, head, .. } = self.config.architecture;
@@ -60,7 +60,7 @@ impl Run<'_> {
     }
 
     /// Trains with these geometries: chooses the encoder.
-    fn with<T: Float, B: Geometry<T>, H: Geometry<T>>(&self, body: B, head: H) -> Result<Metrics> {
+    fn with<T: Float, B: Geometry<T>, H: Geometry<T>>(&self, body: B, head: H) -> Result<GruMetrics> {
         let (dim, sizes) = (self.config.dim, [self.data.words.len(), self.data.classes.len()]);
         let protocol = self.config.protocol;
         let activation = self.config.cell.unwrap_or(Nonlinearity::Identity).activation();
@@ -71,7 +71,7 @@ impl Run<'_> {
                     protocol.start(&mut rnn.hidden, dim, rng);
                     rnn
                 };
-                self.fit(&mut Model::new(body, head, cell, self.config, sizes))
+                self.fit(&mut GruModel::new(body, head, cell, self.config, sizes))
             }
             Encoder::Gru => {
                 let cell = |m, rng: &mut _| {
@@ -80,13 +80,13 @@ impl Run<'_> {
                     protocol.start(&mut gru.hidden, dim, rng);
                     gru
                 };
-                self.fit(&mut Model::new(body, head, cell, self.config, sizes))
+                self.fit(&mut GruModel::new(body, head, cell, self.config, sizes))
             }
         }
     }
 
     /// Trains the model, tests the best one and writes all results.
-    fn fit<T: Float>(&self, model: &mut impl Classifier<T>) -> Result<Metrics> {
+    fn fit<T: Float>(&self, model: &mut impl Classifier<T>) -> Result<GruMetrics> {
         let Run { data, config, options } = *self;
         let _held = output::hold(&options.out)?;
         let mut tape = Tape::with_device(options.device.clone());
@@ -148,11 +148,11 @@ impl Run<'_> {
         model: &impl Classifier<T>,
         history: &History,
         tape: &mut Tape<T>,
-    ) -> Metrics {
+    ) -> GruMetrics {
         let Run { data, config, options } = *self;
         let confusion = classify(model, &data.test, data.classes.len(), tape);
         let (best_epoch, validation) = history.best(Goal::Greatest).expect("at least one epoch");
-        Metrics {
+        GruMetrics {
             config: config.clone(),
             data: data.name.clone(),
             read_as: data.read_as.clone(),

@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use cotangent_apps_common::precision::Precision;
-use cotangent_apps_pairs::gru::{APP, Metrics, TABLE_1};
+use cotangent_apps_pairs::gru::{APP, GruMetrics, TABLE_1};
 
 use crate::common::{App, Dir, bytes};
 use crate::shared::{self, scenarios::Training};
 
 const GRU: App = App(env!("CARGO_BIN_EXE_gru"));
 
-fn metrics(dir: &str) -> Metrics {
+fn metrics(dir: &str) -> GruMetrics {
     crate::common::metrics(dir)
 }
 

@@ -8,7 +8,7 @@ use cotangent_apps_common::{metrics, say};
 
 use super::inputs::{ModelOptions, in_precision};
 use crate::pictures;
-use crate::train::Metrics;
+use crate::train::TypingMetrics;
 
 #[derive(Args)]
 pub(crate) struct Hyperplanes {
@@ -83,7 +83,7 @@ pub(crate) fn attention(args: &Attention) -> Result<()> {
 /// Draws norms by epoch.
 pub(crate) fn norms(args: &Norms) -> Result<()> {
     let runs = args.runs.iter().map(|run| metrics::read_json(&run.join("metrics.json")));
-    let runs: Vec<Metrics> = runs.collect::<Result<_>>()?;
+    let runs: Vec<TypingMetrics> = runs.collect::<Result<_>>()?;
     pictures::norms(&args.out, &runs)?;
     say!("written to {}", args.out.display());
     Ok(())

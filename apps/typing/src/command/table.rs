@@ -7,11 +7,11 @@ use cotangent_apps_common::interval::Interval;
 use cotangent_apps_common::say;
 
 use super::train::Train;
-use crate::config::{Config, Regression, Size, Space, Spaces};
+use crate::config::{Regression, Size, Space, Spaces, TypingConfig};
 use crate::data::Data;
 use crate::metrics::Figures;
 use crate::published::{F1s, published};
-use crate::train::Metrics;
+use crate::train::TypingMetrics;
 
 /// A table of the paper.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -45,30 +45,37 @@ impl Table {
     }
 
     /// The name and the settings of each model; all that the table does not decide is as in `config`.
-    pub(crate) fn configs(self, config: &Config) -> Vec<(&'static str, Config)> {
+    pub(crate) fn configs(self, config: &TypingConfig) -> Vec<(&'static str, TypingConfig)> {
         let of_model = |(name, size, spaces): (&'static str, Size, Spaces)| {
-            let Config { mention_dim, char_dim, context_dim, dim, .. } =
-                Config::for_crowd(size, Space::Hyperbolic);
+            let TypingConfig { mention_dim, char_dim, context_dim, dim, .. } =
+                TypingConfig::for_crowd(size, Space::Hyperbolic);
             // The usual form is one of Euclidean logits alone.
             let regression = match (config.regression, spaces.mlr) {
                 (Regression::Usual, Space::Hyperbolic) => Regression::Points,
                 (regression, _) => regression,
             };
             let size = Some(size);
-            let own = Config { size, spaces, mention_dim, char_dim, context_dim, dim, ..config.clone() };
-            (name, Config { regression, ..own })
+            let own =
+                TypingConfig { size, spaces, mention_dim, char_dim, context_dim, dim, ..config.clone() };
+            (name, TypingConfig { regression, ..own })
         };
         self.models().into_iter().map(of_model).collect()
     }
 }
 
 /// Trains the models of a table, all else as `config` says, and prints it.
-pub(crate) fn train(args: &Train, table: Table, data: &Data, config: &Config, device: &Device) -> Result<()> {
+pub(crate) fn train(
+    args: &Train,
+    table: Table,
+    data: &Data,
+    config: &TypingConfig,
+    device: &Device,
+) -> Result<()> {
     let mut lines = Vec::new();
     for (name, config) in table.configs(config) {
         say!("{name}");
         let results = args.runs(data, &config, &args.training.out.join(name), device)?;
-        let runs: Vec<&Metrics> = results.iter().map(|(_, metrics)| metrics).collect();
+        let runs: Vec<&TypingMetrics> = results.iter().map(|(_, metrics)| metrics).collect();
         lines.push(format!("{name:<24} dev  {}", means(&runs, |metrics| Some(metrics.dev))));
         if runs.iter().all(|metrics| metrics.test.is_some()) {
             lines.push(format!("{:<24} test {}", "", means(&runs, |metrics| metrics.test)));
@@ -92,11 +99,11 @@ pub(crate) fn f1s(f1: &F1s) -> String {
 }
 
 /// The same of our runs, with intervals.
-fn means(runs: &[&Metrics], figures: impl Fn(&Metrics) -> Option<Figures>) -> String {
+fn means(runs: &[&TypingMetrics], figures: impl Fn(&TypingMetrics) -> Option<Figures>) -> String {
     let level = |level: usize| {
         [false, true]
             .map(|by_type| {
-                let f1 = |metrics: &&Metrics| {
+                let f1 = |metrics: &&TypingMetrics| {
                     let averages = figures(metrics).unwrap_or_default().levels[level];
                     if by_type { averages.by_type.f1 } else { averages.by_mention.f1 }
                 };

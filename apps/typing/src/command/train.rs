@@ -10,11 +10,11 @@ use cotangent_apps_common::seeds::{self, Summary};
 use cotangent_apps_common::training::TrainingOptions;
 
 use super::table::{self, Table};
-use crate::config::Config;
+use crate::config::TypingConfig;
 use crate::data::{Data, Sources};
 use crate::metrics::Figures;
 use crate::published::{self, published};
-use crate::train::{self, Metrics};
+use crate::train::{self, TypingMetrics};
 use crate::types::Levels;
 
 #[derive(Args)]
@@ -22,7 +22,7 @@ pub(crate) struct Train {
     #[command(flatten)]
     data: DataOptions,
     #[command(flatten)]
-    config: Config,
+    config: TypingConfig,
     #[command(flatten)]
     pub(crate) training: TrainingOptions,
     /// Train all models of a table of the paper and print it, the paper's figures beside ours. The results of
@@ -67,13 +67,13 @@ impl Train {
     pub(crate) fn runs(
         &self,
         data: &Data,
-        config: &Config,
+        config: &TypingConfig,
         out: &Path,
         device: &Device,
-    ) -> Result<Vec<(u64, Metrics)>> {
+    ) -> Result<Vec<(u64, TypingMetrics)>> {
         let in_table = self.table.is_some();
         let results = self.training.each_seed(config.seed, out, in_table, device, |seed, run| {
-            let metrics = train::train(data, &Config { seed, ..config.clone() }, run)?;
+            let metrics = train::train(data, &TypingConfig { seed, ..config.clone() }, run)?;
             report(&metrics);
             Ok(metrics)
         })?;
@@ -119,7 +119,7 @@ pub(crate) fn train(args: &Train) -> Result<()> {
 
 /// The means of several runs: total macro F1, and the macro F1 of each granularity. The best is chosen by the
 /// total on dev.
-fn summaries(runs: &[(u64, Metrics)]) -> Vec<Summary> {
+fn summaries(runs: &[(u64, TypingMetrics)]) -> Vec<Summary> {
     const NAMES: [[&str; 4]; 2] = [
         ["dev macro F1 in %", "dev coarse macro F1", "dev fine macro F1", "dev ultra-fine macro F1"],
         ["test macro F1 in %", "test coarse macro F1", "test fine macro F1", "test ultra-fine macro F1"],
@@ -128,7 +128,7 @@ fn summaries(runs: &[(u64, Metrics)]) -> Vec<Summary> {
     let mut summaries = Vec::new();
     for (part, names) in NAMES.into_iter().enumerate().take(if tested { 2 } else { 1 }) {
         for (i, name) in names.into_iter().enumerate() {
-            let figure = |metrics: &Metrics| {
+            let figure = |metrics: &TypingMetrics| {
                 let figures = if part == 0 { metrics.dev } else { metrics.test.unwrap_or_default() };
                 let averages = if i == 0 { figures.total } else { figures.levels[i - 1] };
                 100.0 * averages.by_mention.f1
@@ -144,8 +144,8 @@ fn summaries(runs: &[(u64, Metrics)]) -> Vec<Summary> {
 }
 
 /// Prints the result of a run.
-fn report(metrics: &Metrics) {
-    let Metrics { config, seconds, best_epoch, parameters, dev, test, .. } = metrics;
+fn report(metrics: &TypingMetrics) {
+    let TypingMetrics { config, seconds, best_epoch, parameters, dev, test, .. } = metrics;
     let [encoder, attention, concatenation, mlr] = parameters;
     let epochs = metrics.epochs.len();
     say!(

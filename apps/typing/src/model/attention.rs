@@ -6,7 +6,7 @@ use cotangent::prelude::*;
 use super::encoder::{Encoded, RANGE};
 use super::space::{Located, PartSpace};
 use crate::batches::{Batch, Padded};
-use crate::config::{AttentionWeights, Config};
+use crate::config::{AttentionWeights, TypingConfig};
 use crate::examples::context_positions;
 
 /// Attention over a sequence of points. It gives one point.
@@ -34,7 +34,7 @@ pub(crate) struct Pooled<'t, T: Float> {
 
 impl<S: PartSpace<T>, T: Float> Pooling<S, T> {
     /// For points of n dimensions at so many positions.
-    fn new(space: S, n: usize, positions: usize, config: &Config, rng: &mut rng::Rng) -> Self {
+    fn new(space: S, n: usize, positions: usize, config: &TypingConfig, rng: &mut rng::Rng) -> Self {
         let points = Embedding::uniform("positions", space, positions, n, RANGE, rng).points;
         let mut layer =
             AttentionPooling { positions: points, ..AttentionPooling::new(space, n, positions, rng) };
@@ -91,7 +91,7 @@ pub(crate) struct Summarised<'t, T: Float> {
 }
 
 impl<S: PartSpace<T>, T: Float> Summaries<S, T> {
-    pub(crate) fn new(space: S, config: &Config, rng: &mut rng::Rng) -> Self {
+    pub(crate) fn new(space: S, config: &TypingConfig, rng: &mut rng::Rng) -> Self {
         let contexts = context_positions(config.context_words);
         Summaries {
             space,
@@ -129,7 +129,7 @@ mod tests {
     /// With absolute positions and without c it is the layer of the library, which has tests of its own.
     #[test]
     fn pooling_of_places_is_the_layers_attention_pooling() {
-        let config = Config::for_crowd(Size::Base, Space::Hyperbolic);
+        let config = TypingConfig::for_crowd(Size::Base, Space::Hyperbolic);
         let ball = super::super::space::ball();
         let rng = &mut rng::stream(3, "test", 0);
         let mut pooling = Pooling::<PoincareBall, f64>::new(ball, 3, 4, &config, rng);
@@ -153,8 +153,8 @@ mod tests {
     /// β starts at 1, or where the option says: in the authors' program within ±0.01.
     #[test]
     fn sharpness_starts_where_the_option_says() {
-        let base = Config::for_crowd(Size::Base, Space::Hyperbolic);
-        for (config, start) in [(base.clone(), 1.0), (Config { sharpness: -0.01, ..base }, -0.01)] {
+        let base = TypingConfig::for_crowd(Size::Base, Space::Hyperbolic);
+        for (config, start) in [(base.clone(), 1.0), (TypingConfig { sharpness: -0.01, ..base }, -0.01)] {
             let rng = &mut rng::stream(3, "test", 0);
             let summaries = Summaries::<PoincareBall, f64>::new(super::super::space::ball(), &config, rng);
             for pooling in [summaries.mention, summaries.context] {
@@ -167,7 +167,12 @@ mod tests {
     /// small the weights are.
     #[test]
     fn weights_by_sigmoid_need_no_sum_of_one() {
-        fn pooled<S: PartSpace<f64>>(space: S, config: &Config, c: f64, x: Located<'_, f64>) -> Vec<f64> {
+        fn pooled<S: PartSpace<f64>>(
+            space: S,
+            config: &TypingConfig,
+            c: f64,
+            x: Located<'_, f64>,
+        ) -> Vec<f64> {
             let mut pooling = Pooling::new(space, 2, 3, config, &mut rng::stream(3, "test", 0));
             pooling.offset.as_mut().expect("a model with c").value_mut().data_mut()[0] = c;
             let example = Example { mention: vec![0; 3], ..Example::default() };
@@ -177,8 +182,8 @@ mod tests {
         for c in [0.0, 2000.0] {
             for space in [Space::Euclidean, Space::Hyperbolic] {
                 let attention_weights = AttentionWeights::Sigmoid;
-                let config = Config::for_crowd(Size::Base, space);
-                let config = Config { attention_weights, attention_offset: true, ..config };
+                let config = TypingConfig::for_crowd(Size::Base, space);
+                let config = TypingConfig { attention_weights, attention_offset: true, ..config };
                 let tape = Tape::<f64>::new();
                 let x = tape.constant(&Tensor::from_fn([1, 3, 2], |i| [0.3, -0.4][i % 2]));
                 let found = match space {

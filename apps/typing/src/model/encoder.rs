@@ -5,7 +5,7 @@ use cotangent::prelude::*;
 
 use super::space::{Located, PartSpace};
 use crate::batches::{Batch, Padded};
-use crate::config::Config;
+use crate::config::TypingConfig;
 
 /// Largest absolute value of an initial coordinate of a character or a position, before exp₀. Appendix F.
 pub(super) const RANGE: f64 = 1e-4;
@@ -47,10 +47,10 @@ impl<S: PartSpace<T>, T: Float> Encoder<S, T> {
         space: S,
         width: usize,
         characters: usize,
-        config: &Config,
+        config: &TypingConfig,
         rng: &mut rng::Rng,
     ) -> Self {
-        let &Config { mention_dim, char_dim, context_dim, .. } = config;
+        let &TypingConfig { mention_dim, char_dim, context_dim, .. } = config;
         let mention = Linear::new(space, width, mention_dim, rng);
         let characters = Embedding::uniform("characters", space, characters, char_dim, RANGE, rng);
         // The RNN has no nonlinearity: appendix F.

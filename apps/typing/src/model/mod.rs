@@ -25,11 +25,11 @@ pub(crate) use space::Located;
 use space::{Part, ball, on_part};
 
 use crate::batches::Batch;
-use crate::config::{Config, Space};
+use crate::config::{Space, TypingConfig};
 
 /// The model. Its words are frozen: they are no parameters.
 #[derive(Clone, Debug, Module)]
-pub(crate) struct Model<T: Float> {
+pub(crate) struct TypingModel<T: Float> {
     encoder: Part<Encoder<Euclidean, T>, Encoder<PoincareBall, T>>,
     attention: Part<Summaries<Euclidean, T>, Summaries<PoincareBall, T>>,
     concatenation: Part<Joining<Euclidean, T>, Joining<PoincareBall, T>>,
@@ -57,9 +57,9 @@ pub(crate) struct Output<'t, T: Float> {
     pub(crate) queries_and_keys: [Located<'t, T>; 2],
 }
 
-impl<T: Float> Model<T> {
+impl<T: Float> TypingModel<T> {
     /// A model with initial parameters. `words` has the point of each word in the encoder's space.
-    pub(crate) fn new(words: Tensor<T>, counts: Counts, config: &Config) -> Self {
+    pub(crate) fn new(words: Tensor<T>, counts: Counts, config: &TypingConfig) -> Self {
         let rng = &mut rng::stream(config.seed, "typing: initial", 0);
         let width = words.width();
         let spaces = &config.spaces;
@@ -77,7 +77,7 @@ impl<T: Float> Model<T> {
                 }
             };
         }
-        Model {
+        TypingModel {
             encoder: part!(spaces.encoder, manifold => {
                 Encoder::new(manifold, width, counts.characters, config, rng)
             }),

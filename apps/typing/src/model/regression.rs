@@ -3,7 +3,7 @@
 use cotangent::prelude::*;
 
 use super::space::{Located, PartSpace};
-use crate::config::{Config, Regression, Space};
+use crate::config::{Regression, Space, TypingConfig};
 
 /// The concatenation of mention, characters and context, in this order (appendix F), by eq. 7. In Euclidean
 /// space it is a linear layer.
@@ -17,7 +17,7 @@ pub(crate) struct Joining<S, T: Float> {
 }
 
 impl<S: PartSpace<T>, T: Float> Joining<S, T> {
-    pub(crate) fn new(space: S, config: &Config, rng: &mut rng::Rng) -> Self {
+    pub(crate) fn new(space: S, config: &TypingConfig, rng: &mut rng::Rng) -> Self {
         let widths = [config.mention_dim, config.char_dim, 2 * config.context_dim];
         let concat = Concat::new(space, &widths, 0, config.dim(), rng);
         Joining { space, concat, dropout: Dropout { rate: config.concat_dropout } }
@@ -50,7 +50,7 @@ enum Form<S, T: Float> {
 }
 
 impl<S: PartSpace<T>, T: Float> Classifier<S, T> {
-    pub(crate) fn new(space: S, types: usize, config: &Config, rng: &mut rng::Rng) -> Self {
+    pub(crate) fn new(space: S, types: usize, config: &TypingConfig, rng: &mut rng::Rng) -> Self {
         let form = match config.regression {
             Regression::Points | Regression::Usual => {
                 Form::Points(LogisticRegression::new(space, config.dim(), types, rng))

@@ -1,5 +1,5 @@
 use super::*;
-use crate::config::{AttentionWeights, Config, Loss, Reduction, Regression, Size, Spaces};
+use crate::config::{AttentionWeights, Loss, Reduction, Regression, Size, Spaces, TypingConfig};
 use crate::examples::Example;
 use crate::loss::TypingLoss;
 use crate::mention::Mention;
@@ -9,8 +9,8 @@ const WORDS: usize = 12;
 const TYPES: usize = 5;
 
 /// A small model's settings. Sizes of parts differ, so that none can be taken for another.
-fn small(spaces: Spaces) -> Config {
-    Config {
+fn small(spaces: Spaces) -> TypingConfig {
+    TypingConfig {
         size: None,
         spaces,
         mention_dim: 6,
@@ -19,7 +19,7 @@ fn small(spaces: Spaces) -> Config {
         dim: Some(7),
         mention_words: 3,
         context_words: 5,
-        ..Config::for_crowd(Size::Base, Space::Hyperbolic)
+        ..TypingConfig::for_crowd(Size::Base, Space::Hyperbolic)
     }
 }
 
@@ -28,8 +28,8 @@ fn words<T: Float>(space: Space) -> Tensor<T> {
     Tensor::from_fn([WORDS, 4], |i| T::nearest(scale * (1.3 * i as f64).sin()))
 }
 
-fn model<T: Float>(config: &Config) -> Model<T> {
-    Model::new(words(config.spaces.encoder), Counts { characters: 6, types: TYPES }, config)
+fn model<T: Float>(config: &TypingConfig) -> TypingModel<T> {
+    TypingModel::new(words(config.spaces.encoder), Counts { characters: 6, types: TYPES }, config)
 }
 
 /// Mentions of different lengths. The first word of a mention decides its types.
@@ -57,7 +57,7 @@ fn types() -> Types {
 }
 
 /// All models of Table 5, and those of the options.
-fn ablations() -> Vec<Config> {
+fn ablations() -> Vec<TypingConfig> {
     use Space::{Euclidean, Hyperbolic};
     let all = Spaces::all(Hyperbolic);
     let spaces = [
@@ -68,21 +68,21 @@ fn ablations() -> Vec<Config> {
         Spaces { mlr: Euclidean, ..all },
         Spaces::all(Euclidean),
     ];
-    let mut configs: Vec<Config> = spaces.into_iter().map(small).collect();
+    let mut configs: Vec<TypingConfig> = spaces.into_iter().map(small).collect();
     for space in [Euclidean, Hyperbolic] {
         let config = small(Spaces::all(space));
-        configs.push(Config { regression: Regression::Unidirectional, ..config.clone() });
-        configs.push(Config {
+        configs.push(TypingConfig { regression: Regression::Unidirectional, ..config.clone() });
+        configs.push(TypingConfig {
             attention_weights: AttentionWeights::Sigmoid,
             attention_offset: true,
             ..config
         });
     }
-    configs.push(Config { regression: Regression::Usual, ..small(Spaces::all(Euclidean)) });
+    configs.push(TypingConfig { regression: Regression::Usual, ..small(Spaces::all(Euclidean)) });
     configs
 }
 
-fn loss<'t, T: Float>(model: &Model<T>, tape: &'t Tape<T>, examples: &[&Example]) -> Var<'t, T> {
+fn loss<'t, T: Float>(model: &TypingModel<T>, tape: &'t Tape<T>, examples: &[&Example]) -> Var<'t, T> {
     let types = types();
     let loss = TypingLoss { types: &types, loss: Loss::MultiTask, reduction: Reduction::Sum };
     loss.compute(model.forward(tape, &Batch::new(examples)).logits, examples)
@@ -174,7 +174,7 @@ fn the_limit_is_four_times_the_usual_form() {
     let examples = examples();
     let all: Vec<&Example> = examples.iter().collect();
     let logits = |regression| {
-        let config = Config { regression, ..small(Spaces::all(Space::Euclidean)) };
+        let config = TypingConfig { regression, ..small(Spaces::all(Space::Euclidean)) };
         let tape = Tape::new();
         model::<f64>(&config).forward(&tape, &Batch::new(&all)).logits.to_tensor()
     };
@@ -219,9 +219,9 @@ fn norms_are_distances_from_the_origin() {
 /// Table 1 has 1.8 million parameters at BASE. With 10,331 types the logistic regression alone has more.
 #[test]
 fn parameters_of_the_parts_are_counted() {
-    let config = Config::for_crowd(Size::Base, Space::Hyperbolic);
+    let config = TypingConfig::for_crowd(Size::Base, Space::Hyperbolic);
     let words = Tensor::<f32>::zeros([1, 100]);
-    let model = Model::new(words, Counts { characters: 80, types: 100 }, &config);
+    let model = TypingModel::new(words, Counts { characters: 80, types: 100 }, &config);
     let [encoder, attention, concatenation, mlr] = model.parts();
     let linear = |n: usize, m: usize| n * m + m;
     let rnn = 2 * 20 * 20 + 20;

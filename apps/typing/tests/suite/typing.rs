@@ -5,7 +5,7 @@ use std::path::Path;
 use cotangent_apps_typing::APP;
 use cotangent_apps_typing::config::{Loss, Regression, Space};
 use cotangent_apps_typing::metrics::Figures;
-use cotangent_apps_typing::train::Metrics;
+use cotangent_apps_typing::train::TypingMetrics;
 
 use crate::common::{App, Dir, bytes};
 use crate::pictures::{long_name, text_fits};
@@ -13,7 +13,7 @@ use crate::shared::scenarios::Training;
 
 const TYPING: App = App(env!("CARGO_BIN_EXE_typing"));
 
-fn metrics(dir: &str) -> Metrics {
+fn metrics(dir: &str) -> TypingMetrics {
     crate::common::metrics(dir)
 }
 
