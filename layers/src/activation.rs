@@ -5,8 +5,8 @@ use cotangent_manifolds::Point;
 
 use crate::space::gyrovector_space::GyrovectorSpace;
 
-/// The Möbius version `exp₀(φ(log₀ x))` of any pointwise φ, eq. 24. In Euclidean space it is φ
-/// itself.
+/// The Möbius version `exp₀(φ(log₀ x))` of any pointwise φ; in Euclidean space it is φ itself.
+/// Eq. 24.
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor};

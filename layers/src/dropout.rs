@@ -5,9 +5,9 @@ use cotangent_manifolds::Point;
 
 use crate::space::gyrovector_space::GyrovectorSpace;
 
-/// Dropout in the tangent space at the origin: the Möbius version (eq. 24 of Ganea et al. 2018) of
-/// [`Var::dropout`]. In Euclidean space it is [`Var::dropout`] itself. It does nothing unless
-/// the tape is [`training`](cotangent_engine::Tape::training).
+/// Dropout in the tangent space at the origin: the Möbius version of [`Var::dropout`]. In Euclidean space
+/// it is [`Var::dropout`] itself. It does nothing unless the tape is
+/// [`training`](cotangent_engine::Tape::training). Ganea et al. 2018, eq. 24.
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor, rng};

@@ -178,8 +178,8 @@ pub trait Manifold: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
     fn norm<R: Rows>(&self, x: &R, v: &R) -> R::Scalar;
 
     /// The angle at `x` between two tangent vectors, from 0 to π. Its cosine is
-    /// `⟨u, v⟩_x/(‖u‖_x ‖v‖_x)`: Ganea, Bécigneul, Hofmann 2018, eq. 3. The zero vector is at a
-    /// right angle to every other.
+    /// `⟨u, v⟩_x/(‖u‖_x ‖v‖_x)`. The zero vector is at a right angle to every other. Ganea,
+    /// Bécigneul, Hofmann 2018, eq. 3.
     fn angle<R: Rows>(&self, x: &R, u: &R, v: &R) -> R::Scalar {
         angle::between(x, [u, v], |w| self.norm(x, w))
     }

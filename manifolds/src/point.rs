@@ -124,6 +124,12 @@ impl<M: Manifold, R: Rows> Point<M, R> {
         self.same(&other.manifold).squared_dist(&self.coordinates, &other.coordinates)
     }
 
+    /// Riemannian inner product of tangent vectors here.
+    #[track_caller]
+    pub fn inner(&self, u: &Tangent<M, R>, v: &Tangent<M, R>) -> R::Scalar {
+        self.same(&u.manifold).inner(&self.coordinates, &u.coordinates, &v.coordinates)
+    }
+
     /// The points that geodesics from here with the given velocities reach at time 1. The elementwise
     /// function of a Euclidean point's variable is `(*x).exp()`.
     #[track_caller]
@@ -142,12 +148,6 @@ impl<M: Manifold, R: Rows> Point<M, R> {
     pub fn transport(&self, other: &Self, v: &Tangent<M, R>) -> Tangent<M, R> {
         let m = self.same(&other.manifold);
         Tangent::new(self.manifold, m.transport(&self.coordinates, &other.coordinates, &v.coordinates))
-    }
-
-    /// Riemannian inner product of tangent vectors here.
-    #[track_caller]
-    pub fn inner(&self, u: &Tangent<M, R>, v: &Tangent<M, R>) -> R::Scalar {
-        self.same(&u.manifold).inner(&self.coordinates, &u.coordinates, &v.coordinates)
     }
 
     /// Points at time `t` on the geodesics from here (t = 0) to `other` (t = 1).

@@ -6,11 +6,11 @@ use cotangent_engine::Rows;
 use crate::hyperbolic::half_space::HalfSpace;
 
 impl HalfSpace {
-    /// ψ, Tseng et al. 2023, eq. 10: `f(x_n) = exp(x_n)`, onto the whole half-space. For umbral cones.
+    /// ψ: `f(x_n) = exp(x_n)`, onto the whole half-space. For umbral cones.
     ///
     /// Defined for all finite rows. Heights outside the range of the storage type become its largest
     /// number, or its smallest of full precision (f32: beyond x_n = 88 and −86); coordinates that
-    /// overflow become its largest number.
+    /// overflow become its largest number. Tseng et al. 2023, eq. 10.
     ///
     /// ```
     /// use cotangent_engine::Row;
@@ -22,13 +22,12 @@ impl HalfSpace {
         R::vector(formulas::Psi, [x], [])
     }
 
-    /// ξ, Tseng et al. 2023, eq. 11 (whose x in the exponent is the last coordinate):
-    /// `f(x_n) = h/(1 + exp(−x_n))`, into the region below the light source at height `light` = h. For
-    /// penumbral cones.
+    /// ξ: `f(x_n) = h/(1 + exp(−x_n))`, into the region below the light source at height `light` = h.
+    /// For penumbral cones.
     ///
     /// Defined for all finite rows. From x_n = 37 on (f32: 17) the height rounds to h itself, which
     /// penumbral cones admit; far down it becomes the smallest number of full precision, as for
-    /// [`psi`](Self::psi).
+    /// [`psi`](Self::psi). Tseng et al. 2023, eq. 11, whose x in the exponent is the last coordinate.
     ///
     /// # Panics
     /// If `light` is not positive and finite.

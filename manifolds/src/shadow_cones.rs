@@ -13,8 +13,8 @@ use cotangent_engine::{Rows, Scalar};
 use crate::hyperbolic::half_space::HalfSpace;
 
 /// Height of the lowest cone that contains both points in the umbral order, from their heights and
-/// horizontal distance `delta`, for balls of hyperbolic radius r at curvature −1; `slope` is sinh r.
-/// Tseng et al. 2023, eq. 8: `max(q, k, ½(Δ/sinh r + q + k))`.
+/// horizontal distance `delta`, for balls of hyperbolic radius r at curvature −1; `slope` is sinh r:
+/// `max(q, k, ½(Δ/sinh r + q + k))`. Tseng et al. 2023, eq. 8.
 #[inline(always)]
 pub fn umbral_height<S: Scalar>(delta: S, q: S, k: S, slope: S) -> S {
     // Halves first: the sum of both heights may overflow.
@@ -23,13 +23,14 @@ pub fn umbral_height<S: Scalar>(delta: S, q: S, k: S, slope: S) -> S {
     q.max(k).max(crossing)
 }
 
-/// Height of the lowest cone that contains both points in the penumbral order of a light source at
-/// height `light` = r. If there is no such cone, it is the height of the lowest light source that has
-/// one. Tseng et al. 2023, eq. 5 and 6. With a = √(r² − q²) and b = √(r² − k²): for Δ ≤ a + b
+/// Height of the lowest cone that contains both points in the penumbral order of a light source at height
+/// `light` = r. If there is no such cone, it is the height of the lowest light source that has one. With
+/// a = √(r² − q²) and b = √(r² − k²): for Δ ≤ a + b
 /// `max(q, k, √(r² − ((a + b − Δ)/2)²))`, else the radius of the semicircle through both,
 /// `√(Δ²/4 + (q² + k²)/2 + ((q² − k²)/2Δ)²)`.
 ///
-/// For heights up to r; a point above the light source is treated as if its cone had no width.
+/// For heights up to r; a point above the light source is treated as if its cone had no width. Tseng
+/// et al. 2023, eq. 5 and 6.
 #[inline(always)]
 pub fn penumbral_height<S: Scalar>(delta: S, q: S, k: S, light: S) -> S {
     penumbral_height_of_gaps(delta, [q, k], [penumbral_gap(q, light), penumbral_gap(k, light)], light)
@@ -93,9 +94,9 @@ impl HalfSpace {
         R::scalar(formulas::UmbralAncestor, [x, y], [&x.constant(radius)])
     }
 
-    /// The lowest common ancestor of x and y in the umbral order, as a point: its cone is the lowest one that
-    /// contains both. It lies above the segment between them: Tseng et al. 2023, appendix 7.3 and
-    /// Theorem 2. Its height is the [`umbral_ancestor`](Self::umbral_ancestor).
+    /// The lowest common ancestor of x and y in the umbral order, as a point: its cone is the lowest one
+    /// that contains both. It lies above the segment between them. Its height is the
+    /// [`umbral_ancestor`](Self::umbral_ancestor). Tseng et al. 2023, appendix 7.3 and Theorem 2.
     pub fn umbral_supremum<R: Rows>(&self, x: &R, y: &R, radius: f64) -> R {
         R::vector(formulas::UmbralSupremum, [x, y], [&x.constant(radius)])
     }
@@ -118,9 +119,9 @@ impl HalfSpace {
     }
 
     /// The lowest common ancestor of x and y in the penumbral order, as a point: its cone is the lowest one
-    /// that contains both. It lies in the vertical plane through them: Tseng et al. 2023, appendix 7.2 and
-    /// Theorem 2. If they have no common cone, it is the top of the geodesic through them, which the lowest
-    /// light source with one touches. Its height is the [`penumbral_ancestor`](Self::penumbral_ancestor).
+    /// that contains both. It lies in the vertical plane through them. If they have no common cone, it is
+    /// the top of the geodesic through them, which the lowest light source with one touches. Its height is
+    /// the [`penumbral_ancestor`](Self::penumbral_ancestor). Tseng et al. 2023, appendix 7.2 and Theorem 2.
     pub fn penumbral_supremum<R: Rows>(&self, x: &R, y: &R, light: f64) -> R {
         R::vector(formulas::PenumbralSupremum, [x, y], [&x.constant(light)])
     }

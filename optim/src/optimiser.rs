@@ -89,9 +89,9 @@ impl<A: Algorithm, T: Float> Optimiser<A, T> {
         Ok(self)
     }
 
-    /// With clipping: if the norm of all gradients together (see [`clip::norm`]) is larger than
-    /// `max_norm`, they are scaled down to it. Pascanu, Mikolov, Bengio 2013. If the norm is not finite,
-    /// the step is refused.
+    /// With clipping: if the norm of all gradients together (see [`clip::norm`]) is larger than `max_norm`,
+    /// they are scaled down to it. If the norm is not finite, the step is refused. Pascanu, Mikolov, Bengio
+    /// 2013.
     ///
     /// # Errors
     /// If the norm is not positive.

@@ -14,13 +14,13 @@ pub enum Normaliser {
     Sum,
 }
 
-/// Reads values that depend on query and key, `v_ij`: `r_i = Σ_j f_ij v_ij / Z_i`. Gulcehre et al. 2019,
-/// eq. 1.
+/// Reads values that depend on query and key, `v_ij`: `r_i = Σ_j f_ij v_ij / Z_i`.
 ///
 /// The weights f, `[…, n, m]`, come from a score and a function to [0, 1], for example
 /// [`Attend::weigh`](crate::Attend::weigh) with the logistic function; the values are `[…, n, m, e]`. The
 /// result is `[…, n, e]`. With values of its own for each pair it takes memory for all of them.
-/// [`Attend::forward`](crate::Attend::forward) does not, where the values are those of the keys.
+/// [`Attend::forward`](crate::Attend::forward) does not, where the values are those of the keys. Gulcehre
+/// et al. 2019, eq. 1.
 ///
 /// A relation network (Santoro et al. 2017) is `h(Σ_i r_i)`, with the values g(o_i, o_j), f = 1 and Z = 1,
 /// or with f learned:

@@ -9,12 +9,12 @@ use cotangent_manifolds::{Euclidean, Manifold, Module, Param, Point};
 use crate::init;
 use crate::space::gyrovector_space::{GyrovectorSpace, origins};
 
-/// Logits of points `[…, rows, n]` for k classes: `[…, rows, k]`. A logit is `λ_p‖a‖` times the
-/// signed distance to the class's hyperplane, which goes through p and has normal a. Eq. 23, with a =
-/// (λ₀/λ_p) a′ for an a′ in the tangent space at the origin.
+/// Logits of points for k classes. A logit is `λ_p‖a‖` times the signed distance to the class's
+/// hyperplane, which goes through p and has normal a, with a = (λ₀/λ_p) a′ for an a′ in the tangent
+/// space at the origin: `[…, rows, n]` to `[…, rows, k]`.
 ///
-/// As κ → 0, the logits tend to `4⟨x − p, a′⟩`. In Euclidean space, whose metric has no factor 4,
-/// they are `⟨x − p, a′⟩`.
+/// As κ → 0, the logits tend to `4⟨x − p, a′⟩`. In Euclidean space, whose metric has no factor
+/// 4, they are `⟨x − p, a′⟩`. Eq. 23.
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor, rng};
@@ -63,9 +63,9 @@ impl<M: Manifold, T: Float> LogisticRegression<M, T> {
     }
 }
 
-/// Same as [`LogisticRegression`], with p = exp₀(r z/‖z‖) and a the transported z. The parameters of a
-/// class are a direction and a number, both Euclidean, and one product gives the logits of all classes.
-/// HNN++, eq. 6. A test checks that the two layers agree.
+/// Same as [`LogisticRegression`], with p = exp₀(r z/‖z‖) and a the transported z. The parameters of
+/// a class are a direction and a number, both Euclidean, and one product gives the logits of all classes.
+/// A test checks that the two layers agree. HNN++, eq. 6.
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor, rng};

@@ -12,8 +12,7 @@ use cotangent_manifolds::{Euclidean, Manifold, Module, Param, Point};
 use crate::init;
 use crate::space::gyrovector_space::{GyrovectorSpace, origins};
 
-/// `y = M ⊗ x ⊕ b`, eq. 25 and 26: `[…, rows, n]` to `[…, rows, m]`. In Euclidean space it is
-/// `M x + b`.
+/// `y = M ⊗ x ⊕ b`, in Euclidean space `M x + b`: `[…, rows, n]` to `[…, rows, m]`. Eq. 25 and 26.
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor, rng};

@@ -8,8 +8,8 @@ use cotangent_manifolds::{ConstantCurvature, Lorentz, Manifold, Module, Poincare
 use crate::linear::logistic_regression::UnidirectionalRegression;
 
 /// Returns the point y whose signed distance to the k-th axis hyperplane is the k-th logit `vₖ(x)`:
-/// `[…, rows, n]` to `[…, rows, m]`. HNN++, eq. 7: `y = w/(1 + √(1 − κ‖w‖²))`, where
-/// `wₖ = sinh(√-κ vₖ)/√-κ` are the space coordinates of y on the hyperboloid.
+/// `y = w/(1 + √(1 − κ‖w‖²))`, where `wₖ = sinh(√-κ vₖ)/√-κ` are the space coordinates
+/// of y on the hyperboloid. `[…, rows, n]` to `[…, rows, m]`. HNN++, eq. 7.
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor, rng};

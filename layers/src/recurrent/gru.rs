@@ -9,7 +9,7 @@ use crate::init;
 use crate::recurrent::cell::Cell;
 use crate::space::gyrovector_space::{GyrovectorSpace, origins};
 
-/// The gated recurrent unit, eq. 29 to 31. Run by [`Cell::forward`].
+/// The gated recurrent unit. Run by [`Cell::forward`].
 ///
 /// ```text
 /// r = σ(log₀(Wʳ ⊗ h ⊕ Uʳ ⊗ x ⊕ bʳ))         z = σ(log₀(Wᶻ ⊗ h ⊕ Uᶻ ⊗ x ⊕ bᶻ))
@@ -18,6 +18,7 @@ use crate::space::gyrovector_space::{GyrovectorSpace, origins};
 ///
 /// The gates' points are stacked as rows, so that few products are needed: one for all inputs of a
 /// sequence, and in each step one with the state for both gates and one for the candidate h̃.
+/// Eq. 29 to 31.
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor, rng};

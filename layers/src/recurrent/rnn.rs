@@ -9,7 +9,7 @@ use crate::init;
 use crate::recurrent::cell::Cell;
 use crate::space::gyrovector_space::{GyrovectorSpace, origins};
 
-/// `h ← φ^⊗(W ⊗ h ⊕ U ⊗ x ⊕ b)`, eq. 27. Run by [`Cell::forward`].
+/// `h ← φ^⊗(W ⊗ h ⊕ U ⊗ x ⊕ b)`. Run by [`Cell::forward`]. Eq. 27.
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor, rng};

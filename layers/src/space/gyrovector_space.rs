@@ -60,7 +60,7 @@ pub trait GyrovectorSpace<'t, T: Float>: Copy + PartialEq + std::fmt::Debug {
         *self.points(param.on(tape)).coordinates()
     }
 
-    /// Möbius scalar multiplication r ⊗ x, r `[…]`: `exp₀(r log₀ x)`, eq. 12.
+    /// Möbius scalar multiplication r ⊗ x: `exp₀(r log₀ x)`, r `[…]`. Eq. 12.
     #[track_caller]
     fn scale(&self, r: Var<'t, T>, x: Var<'t, T>) -> Var<'t, T> {
         self.map(x, |v| r.insert_axis(r.shape().axes().len()) * v)

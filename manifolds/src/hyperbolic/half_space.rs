@@ -111,10 +111,10 @@ pub mod formulas {
             distance(p, q) / (-kappa).sqrt()
         };
 
-        /// Exponential map at x of v, Tseng et al. 2023, eq. 9, written with half the length: with
-        /// `u = tanh(‖w‖/2) w/‖w‖` of w = v/a and D = ‖u_h‖² + (1 − u_n)², the point moves
-        /// horizontally by `2a u_h/D`, to the height `a sech²(‖w‖/2)/D`. A geodesic is followed to the
-        /// length 350/√c at most.
+        /// Exponential map at x of v, written with half the length: with `u = tanh(‖w‖/2) w/‖w‖` of
+        /// w = v/a and D = ‖u_h‖² + (1 − u_n)², the point moves horizontally by `2a u_h/D`, to the
+        /// height `a sech²(‖w‖/2)/D`. A geodesic is followed to the length 350/√c at most. Tseng
+        /// et al. 2023, eq. 9.
         pub Exp = "half_space.exp": vector [Input(0), Input(1), Height],
             metric Horizontal, domain HalfSpace, tested in HalfSpace [];
         horizontal = Along(1, 1), a = Last(0), vertical = Last(1) => {
@@ -358,9 +358,6 @@ impl Manifold for HalfSpace {
     fn log<R: Rows>(&self, x: &R, y: &R) -> R {
         R::vector(formulas::Log, [x, y], [])
     }
-    fn geodesic<R: Rows>(&self, x: &R, y: &R, t: &R::Scalar) -> R {
-        R::vector(formulas::Geodesic, [x, y], [t])
-    }
     fn transport<R: Rows>(&self, x: &R, y: &R, v: &R) -> R {
         R::vector(formulas::Transport, [x, y, v], [])
     }
@@ -372,6 +369,9 @@ impl Manifold for HalfSpace {
     }
     fn project<R: Rows>(&self, x: &R) -> R {
         R::vector(formulas::Project, [x], [])
+    }
+    fn geodesic<R: Rows>(&self, x: &R, y: &R, t: &R::Scalar) -> R {
+        R::vector(formulas::Geodesic, [x, y], [t])
     }
     fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
         OffManifold::unless_finite(Self::TITLE, x, 1)?;

@@ -393,9 +393,6 @@ impl Manifold for Lorentz {
     fn log<R: Rows>(&self, x: &R, y: &R) -> R {
         R::vector(formulas::Log, [x, y], [&x.constant(self.kappa)])
     }
-    fn geodesic<R: Rows>(&self, x: &R, y: &R, t: &R::Scalar) -> R {
-        R::vector(formulas::Geodesic, [x, y], [&x.constant(self.kappa), t])
-    }
     fn transport<R: Rows>(&self, x: &R, y: &R, v: &R) -> R {
         R::vector(formulas::Transport, [x, y, v], [&x.constant(self.kappa)])
     }
@@ -407,6 +404,9 @@ impl Manifold for Lorentz {
     }
     fn project<R: Rows>(&self, x: &R) -> R {
         R::vector(formulas::Project, [x], [&x.constant(self.kappa)])
+    }
+    fn geodesic<R: Rows>(&self, x: &R, y: &R, t: &R::Scalar) -> R {
+        R::vector(formulas::Geodesic, [x, y], [&x.constant(self.kappa), t])
     }
     fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
         OffManifold::unless_finite(Self::TITLE, x, 2)?;

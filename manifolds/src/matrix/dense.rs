@@ -180,8 +180,8 @@ impl Matrix {
     }
 
     /// U, σ, V of the thin singular value decomposition `A = U diag(σ) Vᵀ` of a matrix with at least as
-    /// many rows as columns, by one-sided Jacobi rotations (Hestenes 1958). σ is in no particular order.
-    /// U has orthonormal columns, also where σ is 0.
+    /// many rows as columns, by one-sided Jacobi rotations. σ is in no particular order. U has orthonormal
+    /// columns, also where σ is 0. Hestenes 1958.
     pub fn svd(&self) -> (Self, Vec<f64>, Self) {
         let n = self.cols;
         // Columns as rows, so that they are contiguous.
@@ -323,9 +323,9 @@ impl Matrix {
 /// as the rows of a tensor `[n, n]`. The sign of each vector makes the first of its largest coordinates
 /// positive.
 ///
-/// Cyclic Jacobi rotations (Golub, Van Loan 2013, "Matrix Computations", §8.5): for tens or hundreds of
-/// rows, and accurate also for small eigenvalues of a graded matrix. Only the symmetric part of the
-/// matrix is used. If an element is not finite, all results are NaN.
+/// Cyclic Jacobi rotations: for tens or hundreds of rows, and accurate also for small eigenvalues of a
+/// graded matrix. Only the symmetric part of the matrix is used. If an element is not finite, all results
+/// are NaN. Golub, Van Loan 2013, "Matrix Computations", §8.5.
 ///
 /// # Panics
 /// If the matrix is not square.

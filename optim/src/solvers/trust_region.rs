@@ -15,9 +15,9 @@ const ACCEPT: f64 = 0.1;
 /// The largest radius of the region.
 const LARGEST: f64 = 8.0;
 
-/// Riemannian trust regions with truncated conjugate gradients. Absil, Baker, Gallivan 2007, algorithms
-/// 1 and 2, with κ = 0.1 and θ = 1, which gives quadratic convergence. The product of the Hessian with a
-/// vector is a difference of gradients along a geodesic, which takes one evaluation.
+/// Riemannian trust regions with truncated conjugate gradients, with κ = 0.1 and θ = 1, which gives
+/// quadratic convergence. The product of the Hessian with a vector is a difference of gradients along a
+/// geodesic, which takes one evaluation. Absil, Baker, Gallivan 2007, algorithms 1 and 2.
 ///
 /// ```
 /// use cotangent_engine::{Row, Tensor};

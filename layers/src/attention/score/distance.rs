@@ -8,9 +8,9 @@ use cotangent_manifolds::PoincareBall;
 use super::{FACTOR, Numbers, OFFSET, Operand, PointMap, SHARPNESS, SQUARE, Score, Side, distance_from_sinh};
 
 /// `−β d(exp₀ q, exp₀ k) − c` in the Poincaré ball of curvature −1. The distance on the
-/// hyperboloid is the same. Gulcehre et al. 2019, eq. 2; López & Strube 2020, eq. 8. By the map
-/// [`Weierstrass`](PointMap::Weierstrass) in place of exp₀, x is the point `(√(1 + ‖x‖²), x)` of the
-/// hyperboloid.
+/// hyperboloid is the same. By the map [`Weierstrass`](PointMap::Weierstrass) in place of exp₀, x is the
+/// point `(√(1 + ‖x‖²), x)` of the hyperboloid. Gulcehre et al. 2019, eq. 2; López & Strube 2020,
+/// eq. 8.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Distance;
 

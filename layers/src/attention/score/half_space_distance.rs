@@ -10,11 +10,12 @@ use super::{
     BY_PSI, FACTOR, Numbers, OFFSET, Operand, PointMap, SHARPNESS, SQUARE, Score, Side, normal, parts,
 };
 
-/// `−β d(ψ(q), ψ(k)) − c` in the half-space of curvature −1. Tseng et al. 2023, eq. 10 for ψ.
+/// `−β d(ψ(q), ψ(k)) − c` in the half-space of curvature −1.
 ///
-/// For last coordinates up to ±42 (`f64`: ±345). Beyond that, the square of a distance between
-/// half-space coordinates overflows or underflows. It is then taken as the type's largest number or as
-/// 0, without a gradient. Scores and gradients stay finite, but are not those of the distance.
+/// For last coordinates up to ±42 (`f64`: ±345). Beyond that, the square of a distance between half-space
+/// coordinates overflows or underflows. It is then taken as the type's largest number or as 0, without a
+/// gradient. Scores and gradients stay finite, but are not those of the distance. Tseng et al. 2023, eq. 10
+/// for ψ.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HalfSpaceDistance;
 

@@ -9,10 +9,11 @@ use super::{Numbers, OFFSET, Operand, SHARPNESS, Score, Side, distance_from_sinh
 
 /// `−β d(q, k) − c` in hyperbolic space of curvature −1, of points in pseudo-polar coordinates: the
 /// last coordinate is the distance from the origin, the others the direction. A negative distance means the
-/// opposite direction. Gulcehre et al. 2019, eq. 2 and section 4.1.
+/// opposite direction.
 ///
 /// Works for all distances from the origin that the type can hold, and tells them apart. In `f32`
-/// directions closer than 3·10⁻¹⁹ count as one direction where a point is beyond 44.
+/// directions closer than 3·10⁻¹⁹ count as one direction where a point is beyond 44. Gulcehre
+/// et al. 2019, eq. 2 and section 4.1.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PolarDistance;
 

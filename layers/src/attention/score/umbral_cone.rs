@@ -12,11 +12,11 @@ use super::{
 };
 
 /// `−γ H(ψ(q), ψ(k)) − c`: H is the height of the lowest umbral cone that contains both points, for
-/// balls of a given hyperbolic radius: see [`umbral_height`]. Tseng et al. 2023, eq. 8.
+/// balls of a given hyperbolic radius: see [`umbral_height`].
 ///
 /// For last coordinates up to 88 (`f64`: 709), where the height reaches the type's largest number. In
 /// `f32`, horizontal distances above 1.7·10¹⁹ count as 1.7·10¹⁹. Farther up, scores are finite, but
-/// gradients need not be.
+/// gradients need not be. Tseng et al. 2023, eq. 8.
 #[derive(Clone, Copy, Debug)]
 pub struct UmbralCone {
     /// The radius of the balls: 0.1 in the paper.

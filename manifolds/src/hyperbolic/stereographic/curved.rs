@@ -128,9 +128,6 @@ operations! { Curved:
     /// Ganea et al. 2018, eq. 10.
     log(x: row, y: row) -> row = Log [x, y];
 
-    /// The point at time t of the geodesic from x (t = 0) to y (t = 1).
-    geodesic(x: row, y: row, t: number) -> row = Geodesic [x, y] [t];
-
     /// Parallel transport of v from x to y, `(λ_x/λ_y) gyr[y, ⊖x] v`. To the antipode of x (κ > 0) it is
     /// that of the sphere, where v stays the same vector of the surrounding space.
     transport(x: row, y: row, v: row) -> row = Transport [x, y, v];
@@ -144,6 +141,9 @@ operations! { Curved:
     /// Points are returned unchanged, bit for bit; a row on or outside the boundary is scaled to just
     /// inside.
     project(x: row) -> row = Project [x];
+
+    /// The point at time t of the geodesic from x (t = 0) to y (t = 1).
+    geodesic(x: row, y: row, t: number) -> row = Geodesic [x, y] [t];
 
     /// Signed distance from x to the gyroplane through p with normal a, positive on the side that a
     /// points to; 0 for a = 0. Ganea et al. 2018, eq. 21.

@@ -33,14 +33,14 @@ row_formulas! {
         S::constant(2.0) * root * half_angle(S::select(tiny, zero, kappa * q))
     };
 
-    /// Exponential map at x of v: x ⊕ y with `y = tanc(κ‖v‖²/m_x²) v/m_x`. Ganea et al. 2018,
-    /// eq. 10.
+    /// Exponential map at x of v: x ⊕ y with `y = tanc(κ‖v‖²/m_x²) v/m_x`.
     ///
     /// The margin of y is `sech²`, and ‖x + y‖² comes from the area that x and v span, so both
-    /// coefficients have all their digits. The coefficient of x is near 1 at the boundary; it is computed as
-    /// 1 minus a product, because the derivative of a quotient near 1 cancels. Where v takes the geodesic
-    /// back past the origin the coefficients are large, up to λ_x, and their terms cancel. The error of the
-    /// result's coordinates is then an ulp of these terms, as much as rounding v itself causes.
+    /// coefficients have all their digits. The coefficient of x is near 1 at the boundary; it is computed
+    /// as 1 minus a product, because the derivative of a quotient near 1 cancels. Where v takes the
+    /// geodesic back past the origin the coefficients are large, up to λ_x, and their terms cancel. The
+    /// error of the result's coordinates is then an ulp of these terms, as much as rounding v itself
+    /// causes. Ganea et al. 2018, eq. 10.
     pub Exp = "stereographic.exp": vector [Input(0), Input(1)], domain Ball, kernel specialised,
         tested in Ball [KAPPA];
     mx = Margin(0), xx = Dot(0, 0), xv = Dot(0, 1), vv = Dot(1, 1), area = Wedge(0, 1, 1),

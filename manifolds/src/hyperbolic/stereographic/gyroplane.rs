@@ -96,8 +96,9 @@ row_formulas! {
 
     /// The logit of x for the class of direction z and offset r = parameter 1,
     /// `2‖z‖ sin_κ⁻¹(λ_x ⟨x, z/‖z‖⟩ cosh(2√c r) − (λ_x − 1) sinh(2√c r)/√c)`
-    /// for κ = −c < 0 and its continuation. Shimizu et al. 2021, eq. 6; law 50: [`Logit`] with
-    /// p = exp₀(r z/‖z‖) and a = sech²(√c r) z, so that no p or a must be kept on a manifold.
+    /// for κ = −c < 0 and its continuation: [`Logit`] with p = exp₀(r z/‖z‖) and
+    /// a = sech²(√c r) z, so that no p or a must be kept on a manifold. Shimizu et al. 2021, eq. 6; law
+    /// 50.
     pub UnidirectionalLogit = "stereographic.unidirectional_logit": number [Input(0), Input(1)],
         tested in Ball [KAPPA, STEP];
     mx = Margin(0), xz = Dot(0, 1), zz = Dot(1, 1), r = Param(1), kappa = Param(0) => {

@@ -22,10 +22,10 @@ row_formulas! {
         [of_x, S::zero(), mx / den]
     };
 
-    /// Möbius co-addition x ⊞ y, commutative: `(m_y x + m_x y)/(1 − κ²‖x‖²‖y‖²)`. Law 11.
+    /// Möbius co-addition x ⊞ y, commutative: `(m_y x + m_x y)/(1 − κ²‖x‖²‖y‖²)`.
     ///
-    /// With e = x + y and d = y − x the numerator is `((m_x + m_y) e + (m_x − m_y) d)/2`, which keeps its
-    /// digits where the points are nearly opposite. The denominator is `m_x + m_y − m_x m_y`.
+    /// With e = x + y and d = y − x the numerator is `((m_x + m_y) e + (m_x − m_y) d)/2`, which keeps
+    /// its digits where the points are nearly opposite. The denominator is `m_x + m_y − m_x m_y`. Law 11.
     pub CoAdd = "stereographic.coadd": vector [Input(0), Input(1), Sum(0, 1), Difference(1, 0)],
         domain Ball, tested in Ball [KAPPA];
     mx = Margin(0), my = Margin(1), ee = Dot(2, 2), dd = Dot(3, 3), ed = Dot(2, 3), kappa = Param(0) => {

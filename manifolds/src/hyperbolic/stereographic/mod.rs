@@ -216,9 +216,6 @@ impl<S: Sign> Manifold for KappaStereographic<S> {
     fn log<R: Rows>(&self, x: &R, y: &R) -> R {
         self.curved(x).log(x, y)
     }
-    fn geodesic<R: Rows>(&self, x: &R, y: &R, t: &R::Scalar) -> R {
-        self.curved(x).geodesic(x, y, t)
-    }
     fn transport<R: Rows>(&self, x: &R, y: &R, v: &R) -> R {
         self.curved(x).transport(x, y, v)
     }
@@ -230,6 +227,9 @@ impl<S: Sign> Manifold for KappaStereographic<S> {
     }
     fn project<R: Rows>(&self, x: &R) -> R {
         self.curved(x).project(x)
+    }
+    fn geodesic<R: Rows>(&self, x: &R, y: &R, t: &R::Scalar) -> R {
+        self.curved(x).geodesic(x, y, t)
     }
     fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
         OffManifold::unless_finite(Self::TITLE, x, 1)?;
