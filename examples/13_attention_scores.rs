@@ -1,6 +1,6 @@
 //! Recall with every score of attention: `cargo run --release --example 13_attention_scores`
 //!
-//! Of eight pairs of a key and a value, which value belongs to the key that is asked for?
+//! Eight pairs of a key and a value are shown: which value belongs to the key that is asked for?
 
 use cotangent::prelude::*;
 use rand::RngExt;

@@ -77,58 +77,64 @@ trait Stepping {
     fn run_adam(&mut self, adam: RiemannianAdam<f64>);
 }
 
+/// A training from `start` to `target`, and where it ended.
+struct Run<M> {
+    m: M,
+    start: Tensor<f64>,
+    target: Tensor<f64>,
+    end: Option<Tensor<f64>>,
+}
+
+impl<M: Steps> Run<M> {
+    fn run<A: Algorithm>(&mut self, mut optimiser: Optimiser<A, f64>) {
+        let mut x = Param::new("x", self.m, self.start.clone());
+        for _ in 0..30 {
+            let tape = Tape::new();
+            let gradients = tape.backward(pull(&x.on(&tape), &self.target));
+            optimiser.step(&mut x, &gradients).unwrap();
+        }
+        self.end = Some(x.value().clone());
+    }
+}
+
+impl<M: Steps> Stepping for Run<M> {
+    fn run_sgd(&mut self, sgd: RiemannianSgd<f64>) {
+        self.run(sgd);
+    }
+    fn run_adam(&mut self, adam: RiemannianAdam<f64>) {
+        self.run(adam);
+    }
+}
+
+/// Asserts that the trajectories of moved points are the moved trajectories.
+fn commutes<M: Steps>(m: M, dim: usize, radius: f64, isometry: impl Fn(&[f64]) -> Vec<f64>) {
+    let mut rng = rng::stream(2, 0, 0);
+    let [start, target] = [(); 2].map(|()| points(&m, 6, dim, radius, &mut rng));
+    let isometry = |table: &Tensor<f64>| {
+        let moved = table.rows().flat_map(|x| m.project(&Row::from(isometry(x).as_slice())).to_vec());
+        Tensor::new(table.shape().clone(), moved.collect())
+    };
+    all(|name, optimise| {
+        // One second moment per coordinate depends on the axes of Euclidean space: see the mutant
+        // below.
+        if m.moments(m.ambient(dim)) > 1 && name != "sgd" {
+            return;
+        }
+        let mut plain = Run { m, start: start.clone(), target: target.clone(), end: None };
+        let mut moved_run = Run { m, start: isometry(&start), target: isometry(&target), end: None };
+        optimise(&mut plain);
+        optimise(&mut moved_run);
+        let (plain, moved_run) = (plain.end.unwrap(), moved_run.end.unwrap());
+        let moved = m.dist(&plain, &start).data().iter().fold(f64::INFINITY, |least, d| d.min(least));
+        assert!(moved > 0.01, "{} {name}: nothing moved", M::NAME);
+        let error = farthest(&m, &isometry(&plain), &moved_run);
+        assert!(error < 1e-11, "{} {name}: {error:e}", M::NAME);
+    });
+}
+
 /// Law 60: if start and targets are moved by an isometry, the trajectory is the moved trajectory.
 #[test]
 fn trajectories_commute_with_isometries() {
-    struct Run<M> {
-        m: M,
-        start: Tensor<f64>,
-        target: Tensor<f64>,
-        end: Option<Tensor<f64>>,
-    }
-    impl<M: Steps> Run<M> {
-        fn run<A: Algorithm>(&mut self, mut optimiser: Optimiser<A, f64>) {
-            let mut x = Param::new("x", self.m, self.start.clone());
-            for _ in 0..30 {
-                let tape = Tape::new();
-                let gradients = tape.backward(pull(&x.on(&tape), &self.target));
-                optimiser.step(&mut x, &gradients).unwrap();
-            }
-            self.end = Some(x.value().clone());
-        }
-    }
-    impl<M: Steps> Stepping for Run<M> {
-        fn run_sgd(&mut self, sgd: RiemannianSgd<f64>) {
-            self.run(sgd);
-        }
-        fn run_adam(&mut self, adam: RiemannianAdam<f64>) {
-            self.run(adam);
-        }
-    }
-    fn commutes<M: Steps>(m: M, dim: usize, radius: f64, isometry: impl Fn(&[f64]) -> Vec<f64>) {
-        let mut rng = rng::stream(2, 0, 0);
-        let [start, target] = [(); 2].map(|()| points(&m, 6, dim, radius, &mut rng));
-        let isometry = |table: &Tensor<f64>| {
-            let moved = table.rows().flat_map(|x| m.project(&Row::from(isometry(x).as_slice())).to_vec());
-            Tensor::new(table.shape().clone(), moved.collect())
-        };
-        all(|name, optimise| {
-            // One second moment per coordinate depends on the axes of Euclidean space: see the mutant
-            // below.
-            if m.moments(m.ambient(dim)) > 1 && name != "sgd" {
-                return;
-            }
-            let mut plain = Run { m, start: start.clone(), target: target.clone(), end: None };
-            let mut moved_run = Run { m, start: isometry(&start), target: isometry(&target), end: None };
-            optimise(&mut plain);
-            optimise(&mut moved_run);
-            let (plain, moved_run) = (plain.end.unwrap(), moved_run.end.unwrap());
-            let moved = m.dist(&plain, &start).data().iter().fold(f64::INFINITY, |least, d| d.min(least));
-            assert!(moved > 0.01, "{} {name}: nothing moved", M::NAME);
-            let error = farthest(&m, &isometry(&plain), &moved_run);
-            assert!(error < 1e-11, "{} {name}: {error:e}", M::NAME);
-        });
-    }
     // A rotation of the first and the last coordinate.
     let (sin, cos) = 0.7_f64.sin_cos();
     let turned = move |x: &[f64]| {

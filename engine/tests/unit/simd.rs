@@ -29,7 +29,7 @@ impl Digest {
     }
 
     /// The digest of all kernels with the instruction set in use.
-    fn of_kernels() -> String {
+    fn compute() -> String {
         let mut digest = Digest::default();
         gram::digest::<f32>(&mut digest);
         gram::digest::<f64>(&mut digest);
@@ -46,9 +46,9 @@ impl Digest {
 fn every_instruction_set_computes_the_same_bits() {
     const TO: &str = "COTANGENT_TEST_DIGEST";
     if let Some(to) = std::env::var_os(TO) {
-        return std::fs::write(to, simd::level().to_owned() + "\n" + &Digest::of_kernels()).unwrap();
+        return std::fs::write(to, simd::level().to_owned() + "\n" + &Digest::compute()).unwrap();
     }
-    let own = Digest::of_kernels();
+    let own = Digest::compute();
     let dir = tempfile::tempdir().unwrap();
     for level in ["baseline", "avx2+fma"] {
         let file = dir.path().join(level);

@@ -80,7 +80,7 @@ fn mix(y: Var<'_, f64>) -> Var<'_, f64> {
 const KAPPAS: [f64; 4] = [-1.0, -1e-3, 0.0, 0.3];
 
 #[test]
-fn of_linear_layers() {
+fn linear_layers() {
     let mut rng = rng::stream(1, 2, 0);
     for kappa in KAPPAS {
         let ball = space(kappa);
@@ -111,7 +111,7 @@ fn of_linear_layers() {
 }
 
 #[test]
-fn of_regressions() {
+fn regressions() {
     let mut rng = rng::stream(2, 2, 0);
     for kappa in KAPPAS {
         let x = points(&space(kappa), 3, 2, 0.8, &mut rng);
@@ -125,7 +125,7 @@ fn of_regressions() {
 }
 
 #[test]
-fn of_recurrent_layers() {
+fn recurrent_layers() {
     let mut rng = rng::stream(3, 2, 0);
     let lengths = [3, 1];
     for kappa in KAPPAS {
@@ -149,7 +149,7 @@ fn of_recurrent_layers() {
 /// A learned curvature has the right gradient through whole networks, at zero too. Euclidean and curved
 /// layers can be mixed.
 #[test]
-fn of_curvature_and_of_mixed_networks() {
+fn learned_curvature_and_mixed_networks() {
     let mut rng = rng::stream(4, 2, 0);
     let x = points(&Euclidean, 6, 2, 0.6, &mut rng).reshape([3, 2, 2]);
     for kappa in KAPPAS {

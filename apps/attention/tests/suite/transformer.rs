@@ -216,13 +216,16 @@ fn a_resumed_run_may_have_more_epochs() {
     assert_eq!((longer.epochs.len(), &longer.epochs[..2]), (3, &shorter.epochs[..]));
 }
 
+/// The message of a training that fails.
+fn training_fails(path: &str, out: &str, args: &[&str]) -> String {
+    TRANSFORMER.fails(&[&["train", "--path", path, "--out", out], args].concat())
+}
+
 #[test]
-fn bad_input_gets_one_line() {
+fn bad_options_get_one_line() {
     let d = Dir::new();
-    let path = numbers(&d);
-    let out = d.path("out");
-    let fails =
-        |args: &[&str]| TRANSFORMER.fails(&[&["train", "--path", &path, "--out", &out], args].concat());
+    let (path, out) = (numbers(&d), d.path("out"));
+    let fails = |args: &[&str]| training_fails(&path, &out, args);
     assert_eq!(fails(&["--epochs", "0"]), "--epochs 0: at least 1 is needed");
     assert_eq!(fails(&["--label-smoothing", "1"]), "--label-smoothing 1: from 0 to below 1 is needed");
     for option in ["--width", "--heads", "--hidden", "--head-dim", "--key-dim", "--vocabulary"] {
@@ -256,6 +259,13 @@ fn bad_input_gets_one_line() {
     assert_eq!(fails(&["--sentences", "0"]), "--sentences 0: at least 1 is needed");
     let message = TRANSFORMER.fails(&["train", "--out", &out]);
     assert_eq!(message, "--path or --train is needed");
+}
+
+#[test]
+fn bad_texts_get_one_line() {
+    let d = Dir::new();
+    let (path, out) = (numbers(&d), d.path("out"));
+    let fails = |args: &[&str]| training_fails(&path, &out, args);
     let one = d.write("one.txt", "eins\nzwei\n");
     let message = fails(&["--train", &one]);
     let end = "one.txt:1: two columns are needed, separated by a tab: sentence, translation; this line has 1";
@@ -264,15 +274,20 @@ fn bad_input_gets_one_line() {
     assert!(fails(&["--train", &one, &three]).ends_with("one.txt has only 2 lines"));
     let message = TRANSFORMER.fails(&["translate", "--model", &d.path("nowhere")]);
     assert!(message.contains("config.json: No such file"), "{message}");
-    // A checkpoint with other options, and one with other text.
+}
+
+#[test]
+fn a_run_with_other_options_or_text_is_not_resumed() {
+    let d = Dir::new();
+    let (path, out) = (numbers(&d), d.path("out"));
+    let fails = |args: &[&str]| training_fails(&path, &out, args);
     run(&d, &path, "out", "--epochs 1");
-    let resume = ["--epochs", "2", "--resume"];
-    let small: Vec<&str> = SMALL.split_whitespace().collect();
+    let resume = [SMALL.split_whitespace().collect(), vec!["--epochs", "2", "--resume"]].concat();
     for option in [["--key-dim", "4"], ["--attention-dropout", "0.1"]] {
-        let message = fails(&[&small[..], &resume, &option].concat());
+        let message = fails(&[&resume[..], &option].concat());
         assert!(message.ends_with(&format!("a run with another {}", option[0])), "{message}");
     }
-    let message = fails(&[&small[..], &resume, &["--learn-sharpness"]].concat());
+    let message = fails(&[&resume[..], &["--learn-sharpness"]].concat());
     assert!(
         message
             .ends_with("checkpoint.bin: the checkpoint does not fit: a run with another --learn-sharpness"),
@@ -280,13 +295,24 @@ fn bad_input_gets_one_line() {
     );
     // A refused run has changed nothing.
     let before = bytes(&out, "config.json");
-    let message = fails(&[&small[..], &resume, &["--attention", "umbral"]].concat());
+    let message = fails(&[&resume[..], &["--attention", "umbral"]].concat());
     assert!(
         message.ends_with("checkpoint.bin: the checkpoint does not fit: a run with another --attention"),
         "{message}"
     );
     assert_eq!((bytes(&out, "config.json"), translate(&out, "eins.").lines().count()), (before, 1));
-    // Files of a model with wrong content.
+    let message = fails(&[&resume[..], &["--sentences", "100"]].concat());
+    assert!(
+        message.ends_with("checkpoint.bin: the checkpoint does not fit: a run on other text"),
+        "{message}"
+    );
+}
+
+#[test]
+fn models_with_wrong_settings_are_refused() {
+    let d = Dir::new();
+    let (path, out) = (numbers(&d), d.path("out"));
+    run(&d, &path, "out", "--epochs 1");
     let whole = String::from_utf8(bytes(&out, "config.json")).unwrap();
     for (from, to, message) in [
         ("\"heads\": 2", "\"heads\": 0", "config.json: --heads 0: at least 1 is needed"),
@@ -301,7 +327,15 @@ fn bad_input_gets_one_line() {
         let error = TRANSFORMER.fails(&["translate", "--model", &out]);
         assert!(error.contains("config.json: ") && error.contains(message), "{error}");
     }
-    // A model of an earlier version, whose settings lack the later options.
+}
+
+#[test]
+fn a_model_of_an_earlier_version_translates_but_is_not_resumed() {
+    let d = Dir::new();
+    let (path, out) = (numbers(&d), d.path("out"));
+    run(&d, &path, "out", "--epochs 1");
+    let whole = String::from_utf8(bytes(&out, "config.json")).unwrap();
+    // Its settings lack the later options.
     let lines: Vec<&str> = whole.lines().collect();
     let later = ["\"key_dim\"", "\"attention_dropout\"", "\"map\"", "\"values\""];
     let earlier: Vec<&str> =
@@ -309,15 +343,10 @@ fn bad_input_gets_one_line() {
     assert_eq!(earlier.len(), lines.len() - later.len());
     std::fs::write(Path::new(&out).join("config.json"), earlier.join("\n")).unwrap();
     assert_eq!(translate(&out, "eins.").lines().count(), 1);
-    let message = fails(&[&small[..], &resume].concat());
+    let resume = [SMALL.split_whitespace().collect(), vec!["--epochs", "2", "--resume"]].concat();
+    let message = training_fails(&path, &out, &resume);
     let end = "config.json: a run of an earlier version, without \"attention_dropout\", cannot be resumed";
     assert!(message.ends_with(end), "{message}");
-    std::fs::write(Path::new(&out).join("config.json"), whole).unwrap();
-    let message = fails(&[&small[..], &resume, &["--sentences", "100"]].concat());
-    assert!(
-        message.ends_with("checkpoint.bin: the checkpoint does not fit: a run on other text"),
-        "{message}"
-    );
 }
 
 #[test]
