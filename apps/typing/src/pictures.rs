@@ -103,7 +103,7 @@ pub fn queries_and_keys<T: Float>(path: &Path, typer: &Typer<T>, examples: &[Exa
     let [queries, keys] = parts.each_ref().map(|part| part.len() / width.max(1));
     let points = Tensor::new([queries + keys, width], parts.concat());
     let hyperbolic = typer.description.config.spaces.attention == Space::Hyperbolic;
-    let model = if hyperbolic { Model::Poincare } else { Model::Euclidean };
+    let model = if hyperbolic { SpaceModel::Poincare } else { SpaceModel::Euclidean };
     let layout = disk::layout(&points, Geometry::new(model, None)?)?;
     let labels: Vec<u32> = (0..queries + keys).map(|i| u32::from(i < queries)).collect();
     disk::classes(

@@ -80,34 +80,12 @@ impl LabelledGraph {
     /// If a file is missing or a line is wrong; the error names the file and the line.
     pub fn read(directory: &Path) -> Result<Self> {
         let name = directory.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        let labels = plain_or_packed(directory, "labels.txt");
-        let mut classes = Vec::new();
-        read_lines(&labels, |_, line| {
-            let class: i64 = line.trim().parse().map_err(|_| format!("class {line:?} is not a number"))?;
-            if class >= 1 << 20 {
-                return Err(format!("class {class} is too large: classes are numbered from 0"));
-            }
-            classes.push(u32::try_from(class).ok());
-            Ok(())
-        })?;
+        let (classes, class_count) = read_classes(&plain_or_packed(directory, "labels.txt"))?;
         let nodes = classes.len();
-        let class_count = classes.iter().flatten().max().map_or(0, |max| *max as usize + 1);
-        if class_count < 2 {
-            return Err(AppError::content(&labels, "at least two classes are needed"));
-        }
-        if class_count > nodes {
-            let message = format!("class {} for {nodes} nodes: classes are numbered from 0", class_count - 1);
-            return Err(AppError::content(&labels, message));
-        }
-        let node = |text: &str| {
-            let node: usize = text.parse().map_err(|_| format!("node {text:?} is not a number"))?;
-            if node < nodes { Ok(node as u32) } else { Err(format!("node {node}: there are {nodes} nodes")) }
-        };
-
         let mut pairs: Vec<(u32, u32)> = (0..nodes as u32).map(|i| (i, i)).collect();
         let mut read_as = Vec::new();
         read_table(&plain_or_packed(directory, "edges.tsv"), &EDGES, &mut read_as, |row, [u, v]| {
-            let (u, v) = (node(row.field(u))?, node(row.field(v))?);
+            let (u, v) = (parse_node(row.field(u), nodes)?, parse_node(row.field(v), nodes)?);
             pairs.extend([(u, v), (v, u)]);
             Ok(())
         })?;
@@ -115,27 +93,7 @@ impl LabelledGraph {
         pairs.dedup();
 
         let split = plain_or_packed(directory, "split.tsv");
-        let mut parts: [Vec<u32>; 3] = Default::default();
-        let mut seen = vec![false; nodes];
-        read_table(&split, &SPLIT, &mut read_as, |row, [i, part]| {
-            let i = node(row.field(i))?;
-            let part = ["train", "val", "test"].iter().position(|name| *name == row.field(part));
-            let part = part.ok_or_else(|| "the second column must be train, val or test".to_owned())?;
-            if classes[i as usize].is_none() {
-                return Err(format!("node {i} has no class"));
-            }
-            if std::mem::replace(&mut seen[i as usize], true) {
-                return Err(format!("node {i} occurs twice"));
-            }
-            parts[part].push(i);
-            Ok(())
-        })?;
-        for (part, name) in parts.iter().zip(["train", "val", "test"]) {
-            if part.is_empty() {
-                return Err(AppError::content(&split, format!("no {name} nodes")));
-            }
-        }
-        let [train, validation, test] = parts;
+        let [train, validation, test] = read_split(&split, &classes, &mut read_as)?;
 
         let (features, amounts) = read_features(directory, nodes)?;
         let edges = Arc::new(Sparsity::new(nodes, nodes, &pairs));
@@ -152,6 +110,60 @@ impl LabelledGraph {
             test,
         })
     }
+}
+
+/// The class of each node, if it has one, and the number of classes.
+fn read_classes(labels: &Path) -> Result<(Vec<Option<u32>>, usize)> {
+    let mut classes = Vec::new();
+    read_lines(labels, |_, line| {
+        let class: i64 = line.trim().parse().map_err(|_| format!("class {line:?} is not a number"))?;
+        if class >= 1 << 20 {
+            return Err(format!("class {class} is too large: classes are numbered from 0"));
+        }
+        classes.push(u32::try_from(class).ok());
+        Ok(())
+    })?;
+    let class_count = classes.iter().flatten().max().map_or(0, |max| *max as usize + 1);
+    if class_count < 2 {
+        return Err(AppError::content(labels, "at least two classes are needed"));
+    }
+    if class_count > classes.len() {
+        let (last, nodes) = (class_count - 1, classes.len());
+        let message = format!("class {last} for {nodes} nodes: classes are numbered from 0");
+        return Err(AppError::content(labels, message));
+    }
+    Ok((classes, class_count))
+}
+
+/// The number of a node.
+fn parse_node(text: &str, nodes: usize) -> std::result::Result<u32, String> {
+    let node: usize = text.parse().map_err(|_| format!("node {text:?} is not a number"))?;
+    if node < nodes { Ok(node as u32) } else { Err(format!("node {node}: there are {nodes} nodes")) }
+}
+
+/// The nodes for training, validation and testing; adds how the file was read.
+fn read_split(split: &Path, classes: &[Option<u32>], read_as: &mut Vec<String>) -> Result<[Vec<u32>; 3]> {
+    let mut parts: [Vec<u32>; 3] = Default::default();
+    let mut seen = vec![false; classes.len()];
+    read_table(split, &SPLIT, read_as, |row, [i, part]| {
+        let i = parse_node(row.field(i), classes.len())?;
+        let part = ["train", "val", "test"].iter().position(|name| *name == row.field(part));
+        let part = part.ok_or_else(|| "the second column must be train, val or test".to_owned())?;
+        if classes[i as usize].is_none() {
+            return Err(format!("node {i} has no class"));
+        }
+        if std::mem::replace(&mut seen[i as usize], true) {
+            return Err(format!("node {i} occurs twice"));
+        }
+        parts[part].push(i);
+        Ok(())
+    })?;
+    for (part, name) in parts.iter().zip(["train", "val", "test"]) {
+        if part.is_empty() {
+            return Err(AppError::content(split, format!("no {name} nodes")));
+        }
+    }
+    Ok(parts)
 }
 
 /// What is read of `edges.tsv`.
@@ -195,58 +207,71 @@ fn read_table(
 /// `features.txt`.
 const FEATURES: usize = 1 << 16;
 
+/// The features that a node has, each with its value.
+type FeatureRow = Vec<(u32, f64)>;
+
+/// The rows of `features.txt`, whose features have the value 1.
+fn read_feature_numbers(list: &Path) -> Result<Vec<FeatureRow>> {
+    let mut rows: Vec<FeatureRow> = Vec::new();
+    // The largest feature number, its line, and the number of entries in the file.
+    let (mut largest, mut line_of_largest, mut count) = (0, 0, 0);
+    read_lines(list, |number, line| {
+        let features = line.split_whitespace().map(|text| {
+            let feature =
+                text.parse::<u32>().map_err(|_| format!("feature {text:?} is not a number from 0"))?;
+            if feature > largest {
+                (largest, line_of_largest) = (feature, number as u64 + 1);
+            }
+            count += 1;
+            Ok::<_, String>((feature, 1.0))
+        });
+        rows.push(features.collect::<std::result::Result<_, _>>()?);
+        Ok(())
+    })?;
+    // A model has weights for all feature numbers up to the largest, whether any node has that
+    // feature or not.
+    let limit = FEATURES.max(count);
+    if largest as usize >= limit {
+        let message =
+            format!("feature {largest} is too large: in a file of {count} entries, the limit is {limit}");
+        return Err(AppError::line(list, line_of_largest, message));
+    }
+    Ok(rows)
+}
+
+/// The rows of `features.tsv`, which have a value for every feature.
+fn read_feature_values(table: &Path) -> Result<Vec<FeatureRow>> {
+    let mut rows: Vec<FeatureRow> = Vec::new();
+    read_lines(table, |_, line| {
+        let amounts = line.split('\t').enumerate().map(|(feature, text)| {
+            let amount: f64 = text.trim().parse().map_err(|_| format!("{text:?} is not a number"))?;
+            if !amount.is_finite() {
+                return Err(format!("{text:?} is not finite"));
+            }
+            Ok((feature as u32, amount))
+        });
+        let row: FeatureRow = amounts.collect::<std::result::Result<_, _>>()?;
+        if let Some(first) = rows.first()
+            && first.len() != row.len()
+        {
+            return Err(format!("{} features; the first line has {}", row.len(), first.len()));
+        }
+        rows.push(row);
+        Ok(())
+    })?;
+    Ok(rows)
+}
+
 /// The features of the nodes, and the value of each.
 fn read_features(directory: &Path, nodes: usize) -> Result<(Arc<Sparsity>, Vec<f64>)> {
-    let mut rows: Vec<Vec<(u32, f64)>> = Vec::new();
     let (list, table) =
         (plain_or_packed(directory, "features.txt"), plain_or_packed(directory, "features.tsv"));
-    let path = if list.exists() {
-        // The largest feature number, its line, and the number of entries in the file.
-        let (mut largest, mut line_of_largest, mut count) = (0, 0, 0);
-        read_lines(&list, |number, line| {
-            let features = line.split_whitespace().map(|text| {
-                let feature =
-                    text.parse::<u32>().map_err(|_| format!("feature {text:?} is not a number from 0"))?;
-                if feature > largest {
-                    (largest, line_of_largest) = (feature, number as u64 + 1);
-                }
-                count += 1;
-                Ok::<_, String>((feature, 1.0))
-            });
-            rows.push(features.collect::<std::result::Result<_, _>>()?);
-            Ok(())
-        })?;
-        // A model has weights for all feature numbers up to the largest, whether any node has that
-        // feature or not.
-        let limit = FEATURES.max(count);
-        if largest as usize >= limit {
-            let message =
-                format!("feature {largest} is too large: in a file of {count} entries, the limit is {limit}");
-            return Err(AppError::line(&list, line_of_largest, message));
-        }
-        list
+    let (rows, path) = if list.exists() {
+        (read_feature_numbers(&list)?, list)
     } else if table.exists() {
-        read_lines(&table, |_, line| {
-            let amounts = line.split('\t').enumerate().map(|(feature, text)| {
-                let amount: f64 = text.trim().parse().map_err(|_| format!("{text:?} is not a number"))?;
-                if !amount.is_finite() {
-                    return Err(format!("{text:?} is not finite"));
-                }
-                Ok((feature as u32, amount))
-            });
-            let row: Vec<(u32, f64)> = amounts.collect::<std::result::Result<_, _>>()?;
-            if let Some(first) = rows.first()
-                && first.len() != row.len()
-            {
-                return Err(format!("{} features; the first line has {}", row.len(), first.len()));
-            }
-            rows.push(row);
-            Ok(())
-        })?;
-        table
+        (read_feature_values(&table)?, table)
     } else {
-        rows = (0..nodes as u32).map(|node| vec![(node, 1.0)]).collect();
-        list
+        ((0..nodes as u32).map(|node| vec![(node, 1.0)]).collect(), list)
     };
     if rows.len() != nodes {
         let message = format!("{} lines; labels.txt has {nodes} nodes", rows.len());

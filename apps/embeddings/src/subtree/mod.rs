@@ -21,6 +21,7 @@ use rand::seq::SliceRandom;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::evaluate::neighbours::gathered;
 use crate::files::embeddings::Embeddings;
 use crate::graph::Graph;
 use crate::graph::edges::ReadGraph;
@@ -449,10 +450,7 @@ pub fn separate(
     let _held = output::hold(out)?;
     let at = embeddings.index(embedding, &graph.names)?;
     let dim = embeddings.points.width();
-    let points = Tensor::new(
-        [at.len(), dim],
-        at.iter().flat_map(|&i| embeddings.points.row(i as usize)).copied().collect(),
-    );
+    let points = gathered(&embeddings.points, &at);
     let logarithms = ball.log0(&points);
     let subtrees: Vec<(&String, Vec<u32>)> =
         config.roots.iter().map(|root| Ok((root, subtree(edges, graph, root)?))).collect::<Result<_>>()?;
