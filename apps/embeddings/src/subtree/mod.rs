@@ -470,7 +470,7 @@ pub fn separate(
     for (tasks, fits) in tasks.chunks(seeds).zip(fits.chunks(seeds)) {
         let row = tasks[0].row(fits);
         if dim == 2 {
-            picture(out, &row, tasks[0].points, tasks[0].labels, &fits[0], ball.kappa())?;
+            picture(out, &row, &tasks[0], &fits[0], ball.kappa())?;
         }
         rows.push(row);
     }
@@ -506,16 +506,10 @@ fn subtree(edges: &Path, graph: &Graph, root: &str) -> Result<Vec<u32>> {
 }
 
 /// Draws the subtree, some of the other nodes, and the boundary between them.
-fn picture(
-    out: &Path,
-    row: &ClassifierResult,
-    points: &Tensor<f64>,
-    labels: &[u32],
-    fit: &Fit,
-    kappa: f64,
-) -> Result<()> {
+fn picture(out: &Path, row: &ClassifierResult, task: &Task<'_>, fit: &Fit, kappa: f64) -> Result<()> {
     /// At most this many nodes of each class are drawn, the first ones in the hierarchy's order.
     const SHOWN: usize = 10_000;
+    let &Task { points, labels, .. } = task;
     let drawn = |class: u32| (0..labels.len()).filter(move |&i| labels[i] == class).take(SHOWN);
     let nodes: Vec<usize> = drawn(0).chain(drawn(1)).collect();
     let pair = |row: &[f64]| [row[0], row[1]];
