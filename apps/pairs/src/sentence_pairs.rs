@@ -96,7 +96,7 @@ impl Prefix {
         let options = [("pairs", pairs), ("held-out", held_out)];
         memory::check(&options, "all pairs", memory::bytes::<Pair>(&[sizes.iter().sum()]) + words)?;
         let part = |index: usize| {
-            let mut rng = rng::stream(seed, purpose::PREFIX, index as u64);
+            let mut rng = rng::stream(seed, "prefix", index as u64);
             (0..sizes[index] / 2).flat_map(|_| self.pairs(&mut rng)).collect::<Vec<_>>()
         };
         let names = (1..=vocabulary).map(|w| format!("w{w}"));
@@ -131,11 +131,6 @@ impl Prefix {
 
 /// The largest number of generated pairs.
 const LARGEST: usize = 100_000_000;
-
-mod purpose {
-    pub(super) const PREFIX: u64 = 20;
-    pub(super) const SPLIT: u64 = 21;
-}
 
 /// The largest number of classes. A first column with more different values is hardly a column of labels,
 /// and the size of the confusion matrix is the square of this number.
@@ -211,7 +206,7 @@ pub fn read_file(path: &Path, options: &TableOptions, seed: u64) -> Result<Sente
             format!("{} classes, {} pairs: at least 2 and 10 are needed", classes.len(), texts.len());
         return Err(AppError::content(path, message));
     }
-    texts.shuffle(&mut rng::stream(seed, purpose::SPLIT, 0));
+    texts.shuffle(&mut rng::stream(seed, "split", 0));
     let tenth = texts.len() / 10;
     let test = texts.split_off(texts.len() - tenth);
     let validation = texts.split_off(texts.len() - tenth);

@@ -15,11 +15,6 @@ pub(super) struct GraphModel {
     pub(super) dropout: Dropout,
 }
 
-pub(super) mod purpose {
-    pub(in super::super) const INITIAL: u64 = 27;
-    pub(in super::super) const DROPOUT: u64 = 28;
-}
-
 impl GraphModel {
     pub(super) fn new(
         graph: &LabelledGraph,
@@ -27,7 +22,7 @@ impl GraphModel {
         score: &dyn Score<f32>,
         seed: u64,
     ) -> Self {
-        let mut rng = rng::stream(seed, purpose::INITIAL, 0);
+        let mut rng = rng::stream(seed, "initial", 0);
         let dropout = Dropout { rate: config.dropout };
         let mut layer = |width, heads, d, join| {
             let mut layer = GraphAttention::new(score, width, heads, d, join, &mut rng);

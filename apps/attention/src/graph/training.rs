@@ -12,7 +12,7 @@ use cotangent_apps_common::curves::{self, Series};
 use cotangent_apps_common::error::Result;
 
 use super::labelled_graph::LabelledGraph;
-use super::model::{GraphModel, amounts, features, purpose};
+use super::model::{GraphModel, amounts, features};
 use super::pictures::embeddings;
 use super::{GraphConfig, MODEL, Outcome};
 
@@ -95,7 +95,7 @@ pub(super) fn train(
         &mut adam,
         &WholeGraph,
         |model, tape, epoch| {
-            tape.training(rng::stream(seed, purpose::DROPOUT, epoch[0].into()));
+            tape.training(rng::stream(seed, "dropout", epoch[0].into()));
             let logits = model.forward(tape, graph, &amounts).gather(&graph.train);
             let loss = loss::cross_entropy(logits, &train_classes, 0.0);
             // The curve has the loss without the penalty.

@@ -6,7 +6,6 @@ use cotangent::prelude::rng;
 use rand::seq::SliceRandom;
 
 use super::bpe::{BEGIN, END, PAD};
-use super::purpose;
 
 /// A sentence and its translation, as tokens, without special tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,7 +71,7 @@ pub(super) struct BySource<'a> {
 
 impl Batches for BySource<'_> {
     fn epoch(&self, epoch: u64) -> Vec<Vec<u32>> {
-        let mut rng = rng::stream(self.seed, purpose::ORDER, epoch);
+        let mut rng = rng::stream(self.seed, "order", epoch);
         let pair = |item: u32| &self.pairs[item as usize];
         let mut order: Vec<u32> = (0..self.pairs.len() as u32).collect();
         order.shuffle(&mut rng);

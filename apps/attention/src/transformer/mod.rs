@@ -27,11 +27,6 @@ pub use search::Search;
 pub use training::train;
 pub use translator::{Queries, Translator};
 
-mod purpose {
-    pub(super) const INITIAL: u64 = 29;
-    pub(super) const ORDER: u64 = 30;
-}
-
 /// `metrics.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TransformerMetrics {

@@ -10,7 +10,7 @@ use super::training::token_loss;
 use super::*;
 
 fn model(config: &TransformerConfig, vocabulary: usize) -> TransformerModel {
-    TransformerModel::new(config, &Dot, vocabulary, &mut rng::stream(config.seed, purpose::INITIAL, 0))
+    TransformerModel::new(config, &Dot, vocabulary, &mut rng::stream(config.seed, "initial", 0))
 }
 
 /// Tseng et al. 2023, Figure 4: queries and keys of 16 dimensions in place of 128 save `2 (512 · 448 +
@@ -60,7 +60,7 @@ fn the_iwslt_model_takes_a_step() {
     let loss = |model: &TransformerModel| token_loss(model, &Tape::new(), &batch, 0.0).item();
     let before = loss(&model);
     let tape = Tape::new();
-    tape.training(rng::stream(1, purpose::ORDER, 0));
+    tape.training(rng::stream(1, "order", 0));
     let gradients = tape.backward(token_loss(&model, &tape, &batch, config.label_smoothing));
     let mut adam = RiemannianAdam::new(1e-4).unwrap().betas(0.9, 0.98).unwrap();
     adam.step(&mut model, &gradients).unwrap();

@@ -20,7 +20,7 @@ use super::model::TransformerModel;
 use super::parallel_text::ParallelText;
 use super::saved::{CONFIG, MODEL, Saved, TOKENIZER};
 use super::translator::fits;
-use super::{Search, TransformerConfig, TransformerMetrics, bleu, purpose};
+use super::{Search, TransformerConfig, TransformerMetrics, bleu};
 use crate::attention::Scores;
 
 /// The translations of the test sentences.
@@ -54,7 +54,7 @@ pub fn train(
         return Err(AppError::usage(format!("--longest {}: all sentences are longer", config.longest)));
     }
     memory::training(&config.sizes(), config.least_parameters(bpe.size()), Precision::F32)?;
-    let mut rng = rng::stream(config.seed, purpose::INITIAL, 0);
+    let mut rng = rng::stream(config.seed, "initial", 0);
     let model = TransformerModel::new(config, &*score, bpe.size(), &mut rng);
     let name = config.fingerprint(data.fingerprint);
     Run { text, config, search, options, bpe, data, name }.fit(model)

@@ -8,11 +8,11 @@ use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::metrics;
 
+use super::Search;
 use super::bpe::{Bpe, END};
 use super::heatmap::{self, Heatmap};
 use super::model::TransformerModel;
 use super::saved::{CONFIG, MODEL, Saved, TOKENIZER};
-use super::{Search, purpose};
 use crate::attention::Scores;
 
 /// Checks that the model has positions for all sentences.
@@ -66,7 +66,7 @@ impl Translator {
             return Err(AppError::content(&path, message));
         }
         let mut model =
-            TransformerModel::new(&config, &*score, bpe.size(), &mut rng::stream(0, purpose::INITIAL, 0));
+            TransformerModel::new(&config, &*score, bpe.size(), &mut rng::stream(0, "initial", 0));
         load_model(&mut model, &parameters, run.as_deref())?;
         Ok(Translator { model, bpe, device })
     }

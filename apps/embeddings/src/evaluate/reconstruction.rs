@@ -46,9 +46,6 @@ const BLOCK: usize = 12;
 /// a graph are evaluated up to 100,000 nodes, and 1,000 of 10 million.
 const DISTANCES: usize = 10_000_000_000;
 
-/// The random stream of the sample of nodes; the others are in [`negatives`](crate::train::negatives).
-const SAMPLE: u64 = 4;
-
 /// Which nodes are evaluated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
@@ -68,7 +65,7 @@ impl Sample {
         if nodes.len() <= wanted {
             return nodes;
         }
-        let mut rng = rng::stream(self.seed, SAMPLE, 0);
+        let mut rng = rng::stream(self.seed, "reconstruction", 0);
         let mut drawn = rand::seq::index::sample(&mut rng, nodes.len(), wanted).into_vec();
         drawn.sort_unstable();
         drawn.into_iter().map(|i| nodes[i]).collect()

@@ -214,7 +214,7 @@ fn points<T: Float>(
     table.resize(nodes * width, T::zero());
     let mut has_point: Vec<bool> = (0..nodes).map(|node| node < new.known).collect();
     let joined = new.joined();
-    let mut rng = rng::stream(config.seed, KNOWN, 0);
+    let mut rng = rng::stream(config.seed, "known nodes", 0);
     let drawn = KnownPairs::new(&formulas, sampler, &table, [new.pairs, new.known], width, &mut rng);
     let (known, below) = (drawn.as_ref(), &new.graph.inverse_neighbours());
     for (number, round) in new.rounds.iter().chain([&joined]).enumerate() {
@@ -243,10 +243,6 @@ struct Job<'a> {
     number: usize,
     width: usize,
 }
-
-/// The random streams of placing, and of the known pairs.
-const PLACING: u64 = 4;
-const KNOWN: u64 = 6;
 
 /// Number of nodes whose points are tried as a start.
 const STARTS: usize = 16;
@@ -390,7 +386,7 @@ impl<'a, T: Float> Worker<'a, T> {
     fn place(&mut self, node: u32, has_point: &[bool]) -> Result<Vec<T>> {
         let Job { sampler, config, new, number, .. } = self.job;
         let stream = number as u64 * new.graph.names.len() as u64 + u64::from(node);
-        let mut rng = rng::stream(config.seed, PLACING, stream);
+        let mut rng = rng::stream(config.seed, "placing", stream);
         self.pairs.shuffle(&mut rng);
         self.points.node = node;
         (self.step.loss.node, self.step.loss.pairs) = (node, self.pairs.len());
@@ -512,18 +508,14 @@ mod tests {
         }
     }
 
-    /// A node between three others is placed better by steps than by its start, the point of one of them.
+    /// A node of three others that are far apart is placed better by steps than by its start, the point of one
+    /// of them.
     #[test]
     fn steps_improve_on_the_start() {
         for model in [SpaceModel::Poincare, SpaceModel::Lorentz] {
             let embeddings = random(model);
-            let pairs: Vec<_> = (0..60)
-                .map(|i| (i, embeddings.neighbours(i, 2)))
-                .flat_map(|(i, near)| {
-                    let near = near.into_iter().map(|near| near.name);
-                    near.chain([format!("k{i}")]).map(move |name| (format!("n{i}"), name))
-                })
-                .collect();
+            let known = |i: usize| [i, i + 7, i + 13].map(|k| format!("k{}", k % 60));
+            let pairs: Vec<_> = (0..60).flat_map(|i| known(i).map(|name| (format!("n{i}"), name))).collect();
             let new = new(&embeddings, &pairs);
             let nodes: Vec<u32> = (60..120).collect();
             let rank = |lr: f64| {
@@ -531,7 +523,7 @@ mod tests {
                 score(&embeddings, &new, &points, &nodes).mean_rank
             };
             let (start, end) = (rank(1e-9), rank(PlaceConfig::default().lr));
-            assert!(end < start, "{model}: {start} {end}");
+            assert!(end < 0.85 * start, "{model}: {start} {end}");
         }
     }
 

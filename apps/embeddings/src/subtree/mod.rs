@@ -196,11 +196,6 @@ pub struct SubtreeMetrics {
     pub seconds: f64,
 }
 
-mod purpose {
-    pub(super) const SPLIT: u64 = 24;
-    pub(super) const INITIAL: u64 = 25;
-}
-
 /// The class of each node: 1 for the root and all nodes below it, from which pairs (node, ancestor) lead to
 /// the root; 0 for all others.
 pub fn below(graph: &Graph, root: u32) -> Vec<u32> {
@@ -232,7 +227,7 @@ impl Split {
         for class in [1, 0] {
             let mut nodes: Vec<u32> =
                 (0..labels.len() as u32).filter(|&i| labels[i as usize] == class).collect();
-            nodes.shuffle(&mut rng::stream(seed, purpose::SPLIT, u64::from(class)));
+            nodes.shuffle(&mut rng::stream(seed, "split", u64::from(class)));
             let test = nodes.split_off(nodes.len() * 4 / 5);
             split.train.extend(nodes);
             split.test.extend(test);
@@ -324,7 +319,7 @@ where
     /// Fits logistic regression to the training points and tests it on the test points. Each of the two
     /// classes has a hyperplane: Ganea et al. 2018, eq. 23.
     fn fit(&self) -> Result<Fit> {
-        let mut rng = rng::stream(self.task.seed, purpose::INITIAL, 0);
+        let mut rng = rng::stream(self.task.seed, "initial", 0);
         let mut regression =
             LogisticRegression::<G, f64>::new(self.geometry, self.task.points.width(), 2, &mut rng);
         let steps = match self.config.solver {

@@ -21,10 +21,6 @@ pub enum Start {
     Parents,
 }
 
-/// The random stream of the initial points; those of the sampling are in
-/// [`negatives`](crate::train::negatives).
-const INITIAL: u64 = 1;
-
 /// Largest absolute value of a coordinate about the origin, or the parent: Nickel & Kiela 2017.
 const RANGE: f64 = 1e-3;
 
@@ -38,7 +34,7 @@ impl Start {
         seed: u64,
     ) -> Param<ProductSpace, T> {
         let manifold = geometry.manifold();
-        let mut rng = rng::stream(seed, INITIAL, 0);
+        let mut rng = rng::stream(seed, "initial", 0);
         let mut points =
             Embedding::uniform("embedding", manifold, graph.names.len(), dim, RANGE, &mut rng).points;
         if self == Start::Parents {

@@ -10,13 +10,6 @@ use rayon::prelude::*;
 
 use crate::graph::{Graph, Neighbours};
 
-/// Purposes of random streams.
-mod purpose {
-    pub(super) const ORDER: u64 = 2;
-    pub(super) const NEGATIVES: u64 = 3;
-    pub(super) const SHARED: u64 = 5;
-}
-
 /// Numbers of negative samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Negatives {
@@ -112,7 +105,7 @@ impl<'a> Sampler<'a> {
 
     /// The pairs of an epoch in random order.
     pub(crate) fn order(&self, epoch: u64) -> Vec<u32> {
-        let mut rng = rng::stream(self.seed, purpose::ORDER, epoch);
+        let mut rng = rng::stream(self.seed, "order", epoch);
         let pairs = 0..self.graph.pairs.len() as u32;
         if let Some(by_weight) = &self.by_weight {
             return pairs.map(|_| by_weight.sample(&mut rng) as u32).collect();
@@ -153,13 +146,13 @@ impl<'a> Sampler<'a> {
     ) {
         let number = epoch * self.graph.pairs.len().div_ceil(batch) as u64 + number as u64;
         if let Negatives::Own(_) = self.negatives {
-            let mut rng = rng::stream(self.seed, purpose::NEGATIVES, number);
+            let mut rng = rng::stream(self.seed, "negatives", number);
             for (candidates, &pair) in drawn.chunks_exact_mut(self.candidates()).zip(pairs) {
                 self.draw(pair, &mut rng, candidates);
             }
             return;
         }
-        let mut rng = rng::stream(self.seed, purpose::SHARED, number + 1);
+        let mut rng = rng::stream(self.seed, "shared negatives", number + 1);
         let nodes = self.graph.names.len() as u32;
         drawn.fill_with(|| match &self.by_degree {
             Some(by_degree) => by_degree.sample(&mut rng) as u32,

@@ -7,10 +7,6 @@ use cotangent_apps_common::confusion::Confusion;
 use super::{GruConfig, Protocol};
 use crate::sentence_pairs::{Padded, Pair};
 
-mod purpose {
-    pub(super) const INITIAL: u64 = 22;
-}
-
 impl Protocol {
     /// Largest absolute value of an initial coordinate of a word in `dim` dimensions. In the authors' program
     /// it is `∛(3 ε²/(2 dim))` with ε = 0.001.
@@ -90,7 +86,7 @@ impl<T: Float, B: Geometry<T>, H: Geometry<T>, C: Cell<B::Learned, T>> GruModel<
         config: &GruConfig,
         [words, classes]: [usize; 2],
     ) -> Self {
-        let (mut rng, dim) = (rng::stream(config.seed, purpose::INITIAL, 0), config.dim);
+        let (mut rng, dim) = (rng::stream(config.seed, "initial", 0), config.dim);
         let manifold = body.manifold();
         let mut model = GruModel {
             words: Embedding::uniform(

@@ -165,10 +165,10 @@ fn the_released_protocol_trains() {
 fn the_best_of_three_seeds_is_chosen_by_validation() {
     let d = Dir::new();
     let (file, out) = (echoes(&d), d.path("seeds"));
-    let args = ["--data", &file, "--seeds", "3", "--out", &out];
+    let args = ["--data", &file, "--seed", "41", "--seeds", "3", "--out", &out];
     GRU.succeeds(&[&args[..], &["--epochs", "6", "--batch", "50", "--dim", "2"]].concat());
     let summary: serde_json::Value = serde_json::from_slice(&bytes(&out, "seeds.json")).unwrap();
-    let runs = [42, 43, 44].map(|seed| (seed, metrics(&format!("{out}/seed-{seed}"))));
+    let runs = [41, 42, 43].map(|seed| (seed, metrics(&format!("{out}/seed-{seed}"))));
     let (seed, best) =
         runs.iter().reduce(|a, b| if b.1.validation > a.1.validation { b } else { a }).unwrap();
     let chosen = &summary["figures"][0];

@@ -60,7 +60,7 @@ pub(crate) struct Output<'t, T: Float> {
 impl<T: Float> TypingModel<T> {
     /// A model with initial parameters. `words` has the point of each word in the encoder's space.
     pub(crate) fn new(words: Tensor<T>, counts: Counts, config: &TypingConfig) -> Self {
-        let rng = &mut rng::stream(config.seed, "typing: initial", 0);
+        let rng = &mut rng::stream(config.seed, "initial", 0);
         let width = words.width();
         let spaces = &config.spaces;
         macro_rules! part {
