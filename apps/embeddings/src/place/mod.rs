@@ -508,8 +508,8 @@ mod tests {
         }
     }
 
-    /// A node of three others that are far apart is placed better by steps than by its start, the point of one
-    /// of them.
+    /// A node between three others that are far apart is placed better by steps than by its start, the point
+    /// of one of them.
     #[test]
     fn steps_improve_on_the_start() {
         for model in [SpaceModel::Poincare, SpaceModel::Lorentz] {
