@@ -24,8 +24,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let identity = Tensor::new([N * N], identity.to_vec());
 
     // The cost of a precision P, the inverse of the covariance, is (n/m) Σ ln xᵢᵀPxᵢ − ln det P
-    // over m samples. The logarithm of the determinant is the trace of the logarithm, which is a tangent vector at
-    // the identity.
+    // over m samples. The logarithm of the determinant is the trace of the logarithm, which is a tangent
+    // vector at the identity.
     let mut problem = Problem::on_tape(spd, |p| {
         let tape = p.coordinates().tape();
         let (data, identity) = (tape.constant(&data), tape.constant(&identity));

@@ -114,8 +114,8 @@ fn only_hyperbolic_models_are_in_the_ball() {
     let found = [Some(PoincareBall::NAME), Some(Lorentz::NAME), Some(HalfSpace::NAME), None, None, None];
     assert_eq!(names, found);
     let lorentz = Lorentz::new(-0.7);
-    let there = SpaceForm::from(lorentz).onto_ball(&ball.onto_hyperboloid(&x)).unwrap();
-    assert!(there.iter().zip(x.iter()).all(|(a, b)| (a - b).abs() < 1e-15), "{there:?}");
+    let in_ball = SpaceForm::from(lorentz).onto_ball(&ball.onto_hyperboloid(&x)).unwrap();
+    assert!(in_ball.iter().zip(x.iter()).all(|(a, b)| (a - b).abs() < 1e-15), "{in_ball:?}");
     assert_eq!(SpaceForm::from(Euclidean).onto_ball(&x), None);
 }
 

@@ -98,8 +98,8 @@ impl<T: Float> Pass<T> {
         }
     }
 
-    /// Finds the loss of some pairs, whose nodes are the occurrences of the batch from this one on, and writes
-    /// the gradients of these.
+    /// Finds the loss of some pairs and writes their gradients. Their nodes are the occurrences of the batch
+    /// from this one on.
     fn take(
         &mut self,
         sampler: &Sampler<'_>,

@@ -20,9 +20,9 @@ use crate::sentence_pairs::{self, Prefix, SentencePairs};
 pub const APP: Application = Application {
     name: "gru",
     about: "Classifies pairs of sentences with hyperbolic or Euclidean recurrent networks (Ganea, \
-        Bécigneul, Hofmann 2018, section 4).\n\nWithout options: trains a fully hyperbolic GRU to distinguish noisy \
-        prefixes of sentences from random sentences (PREFIX-10%), and prints its accuracy beside the \
-        published one.",
+        Bécigneul, Hofmann 2018, section 4).\n\nWithout options: trains a fully hyperbolic GRU to \
+        distinguish noisy prefixes of sentences from random sentences (PREFIX-10%), and prints its \
+        accuracy beside the published one.",
     examples: [
         "gru --noise 30 --epochs 5 --seeds 3",
         "gru --model euclidean-gru --data snli --path data/snli --epochs 10",

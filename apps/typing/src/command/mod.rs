@@ -17,8 +17,8 @@ use cotangent_apps_common::error::{AppError, exit_code};
 pub const APP: Application = Application {
     name: "typing",
     about: "Finds the types of entities in their sentences, in hyperbolic or Euclidean space (López & \
-        Strube 2020).\n\n`typing train` learns them from typed mentions, `typing predict` finds those of other \
-        mentions.",
+        Strube 2020).\n\n`typing train` learns them from typed mentions, `typing predict` finds those of \
+        other mentions.",
     examples: [
         "typing train --train train.tsv --dev dev.tsv --test test.tsv --words glove.txt --types types.txt",
         "typing predict sentences.tsv --model runs/typing",

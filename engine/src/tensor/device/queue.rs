@@ -221,8 +221,8 @@ pub struct Launch<'a> {
     kept: SmallVec<[Arc<Memory>; 4]>,
 }
 
-/// After this many launches the host waits for the device, so that the queue stays short. With 250,000 kernels
-/// in the queue PoCL 3.1 did not come to an end when another thread read a result.
+/// After this many launches the host waits for the device, so that the queue stays short. With 250,000
+/// kernels in the queue PoCL 3.1 did not come to an end when another thread read a result.
 const QUEUED: usize = 1024;
 
 /// Work-items of a group where a kernel does not say how many.
