@@ -71,9 +71,10 @@ fn points_of_the_hyperboloid_do_not_run_away() {
     let steep = ["--model", "lorentz", "--dim", "2", "--precision", "f32", "--lr", "3", "--epochs", "200"];
     train(&edges, &out, &steep);
     let metrics: EmbeddingMetrics = crate::common::metrics(&out);
-    // The first epoch has a small rate, at the second the points run away.
-    let loss = &metrics.loss;
-    assert!(loss[199] < loss[1] && metrics.map > 0.5, "{} {loss:?}", metrics.map);
+    // The first epoch has a small rate; after it the points run away. Single epochs differ by a third.
+    let mean = |losses: &[f64]| losses.iter().sum::<f64>() / losses.len() as f64;
+    let (away, back) = (mean(&metrics.loss[1..6]), mean(&metrics.loss[180..]));
+    assert!(back < 0.85 * away && metrics.map > 0.5, "{away} {back} {}", metrics.map);
 }
 
 #[test]
