@@ -1,8 +1,50 @@
 //! Sums of products as if computed in twice the precision (Ogita, Rump & Oishi 2005, algorithm 5.3).
 
+use std::ops::{Add, Mul, Sub};
+
+use crate::dual::Dual;
 use crate::lanes::{Lanes, array};
+use crate::scalar::Scalar;
 use crate::simd::Block;
 use crate::storage::Storage;
+
+/// Numbers whose products are added with one rounding: one, one in each lane, or source text that says it.
+pub trait Fused: Clone + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> {
+    /// The same number in every lane.
+    fn splat(x: f64) -> Self;
+    /// `self · b + c`, rounded once.
+    fn mul_add(self, b: Self, c: Self) -> Self;
+}
+
+impl Fused for f64 {
+    fn splat(x: f64) -> Self {
+        x
+    }
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        f64::mul_add(self, b, c)
+    }
+}
+
+/// A derivative is not rounded once, nor the value that it comes with.
+impl<S: Scalar, const N: usize> Fused for Dual<S, N> {
+    fn splat(x: f64) -> Self {
+        Self::constant(x)
+    }
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        self * b + c
+    }
+}
+
+impl<const R: usize> Fused for Lanes<R> {
+    #[inline(always)]
+    fn splat(x: f64) -> Self {
+        Lanes::splat(x)
+    }
+    #[inline(always)]
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        Lanes::mul_add(self, b, c)
+    }
+}
 
 /// A sum of products with its rounding error: of a number, or in every lane.
 #[derive(Clone, Copy)]
@@ -20,19 +62,21 @@ impl<S: Block> Default for Compensated<S> {
     }
 }
 
-impl<S: Block> Compensated<S> {
-    /// The sum in every lane, rounded once.
+impl<X: Fused> Compensated<X> {
+    /// The sum, rounded once.
     #[inline(always)]
-    pub fn value(self) -> S {
+    pub fn value(self) -> X {
         self.sum + self.error
     }
 
-    /// 1 + κ s of the sum s, in every lane.
+    /// 1 + κ s of the sum s.
     #[inline(always)]
-    pub fn margin(self, kappa: S) -> S {
-        kappa.mul_add(self.sum, S::splat(1.0)) + kappa * self.error
+    pub fn margin(self, kappa: X) -> X {
+        kappa.clone().mul_add(self.sum, X::splat(1.0)) + kappa * self.error
     }
+}
 
+impl<S: Block> Compensated<S> {
     /// Adds x².
     #[inline(always)]
     pub fn add_square<T: Storage>(&mut self, x: S) {
@@ -71,19 +115,5 @@ impl<S: Block> Compensated<S> {
         );
         let (sum, error) = S::compensated_sums(&sums, &errors);
         Compensated { sum, error }
-    }
-}
-
-impl<const R: usize> Compensated<Lanes<R>> {
-    /// The sum, rounded once.
-    #[inline(always)]
-    pub fn value(self) -> Lanes<R> {
-        self.sum + self.error
-    }
-
-    /// 1 + κ s of the sum s.
-    #[inline(always)]
-    pub fn margin(self, kappa: Lanes<R>) -> Lanes<R> {
-        kappa.mul_add(self.sum, Lanes::splat(1.0)) + kappa * self.error
     }
 }

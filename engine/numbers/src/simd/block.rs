@@ -6,6 +6,7 @@
 
 use std::ops::{Add, Div, Mul, Sub};
 
+use crate::compensated::Fused;
 use crate::lanes::Lanes;
 use crate::line::pairwise;
 use crate::storage::Storage;
@@ -15,11 +16,7 @@ use crate::storage::Storage;
 pub const LANES: usize = 8;
 
 /// `LANES` numbers. Every implementation computes the same bits.
-pub trait Block:
-    Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self>
-{
-    /// The same number in every lane.
-    fn splat(x: f64) -> Self;
+pub trait Block: Copy + Fused + Div<Output = Self> {
     /// Elements, widened.
     fn load<T: Storage>(x: &[T; LANES]) -> Self;
     /// Writes the nearest elements.
@@ -28,8 +25,6 @@ pub trait Block:
     fn load_part<T: Storage>(x: &[T]) -> Self;
     /// Writes the nearest elements of the first lanes, fewer than `LANES`.
     fn store_part<T: Storage>(self, out: &mut [T]);
-    /// `self · b + c`, rounded once.
-    fn mul_add(self, b: Self, c: Self) -> Self;
     /// `self · b − c`, rounded once.
     fn mul_sub(self, b: Self, c: Self) -> Self;
     /// The larger of the magnitudes, lane by lane.
@@ -198,11 +193,18 @@ macro_rules! operators {
 
 operators! { Add add Sub sub Mul mul Div div }
 
-impl Block for Portable {
+impl Fused for Portable {
     #[inline(always)]
     fn splat(x: f64) -> Self {
         Portable([x; LANES])
     }
+    #[inline(always)]
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        Portable(each!(l => self.0[l].mul_add(b.0[l], c.0[l])))
+    }
+}
+
+impl Block for Portable {
     #[inline(always)]
     fn load<T: Storage>(x: &[T; LANES]) -> Self {
         Portable(each!(l => x[l].to_f64()))
@@ -220,10 +222,6 @@ impl Block for Portable {
         let mut block = [T::zero(); LANES];
         self.store(&mut block);
         out.copy_from_slice(&block[..out.len()]);
-    }
-    #[inline(always)]
-    fn mul_add(self, b: Self, c: Self) -> Self {
-        Portable(each!(l => self.0[l].mul_add(b.0[l], c.0[l])))
     }
     #[inline(always)]
     fn mul_sub(self, b: Self, c: Self) -> Self {

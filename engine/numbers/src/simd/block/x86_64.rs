@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{AHEAD, Add, Block, Div, LANES, Mul, Storage, Sub};
+use super::{AHEAD, Add, Block, Div, Fused, LANES, Mul, Storage, Sub};
 use crate::storage::{Floats, FloatsMut};
 
 /// Two AVX2 registers. Made only in what [`dispatch_wide`](crate::simd::dispatch_wide) runs on a
@@ -211,13 +211,21 @@ macro_rules! sums_by_halves {
     };
 }
 
-impl Block for Avx2 {
-    sums_by_halves! {}
+impl Fused for Avx2 {
     #[inline(always)]
     fn splat(x: f64) -> Self {
         // SAFETY: only called where the processor has AVX2.
         unsafe { Avx2(_mm256_set1_pd(x), _mm256_set1_pd(x)) }
     }
+    #[inline(always)]
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        // SAFETY: a value of this type exists only where the processor has AVX2 and FMA.
+        unsafe { Avx2(_mm256_fmadd_pd(self.0, b.0, c.0), _mm256_fmadd_pd(self.1, b.1, c.1)) }
+    }
+}
+
+impl Block for Avx2 {
+    sums_by_halves! {}
     #[inline(always)]
     fn load<T: Storage>(x: &[T; LANES]) -> Self {
         // SAFETY: only called where the processor has AVX2; eight elements are read from eight.
@@ -301,11 +309,6 @@ impl Block for Avx2 {
         }
     }
     #[inline(always)]
-    fn mul_add(self, b: Self, c: Self) -> Self {
-        // SAFETY: a value of this type exists only where the processor has AVX2 and FMA.
-        unsafe { Avx2(_mm256_fmadd_pd(self.0, b.0, c.0), _mm256_fmadd_pd(self.1, b.1, c.1)) }
-    }
-    #[inline(always)]
     fn mul_sub(self, b: Self, c: Self) -> Self {
         // SAFETY: a value of this type exists only where the processor has AVX2 and FMA.
         unsafe { Avx2(_mm256_fmsub_pd(self.0, b.0, c.0), _mm256_fmsub_pd(self.1, b.1, c.1)) }
@@ -323,13 +326,21 @@ impl Block for Avx2 {
     }
 }
 
-impl Block for Avx512 {
-    sums_by_halves! {}
+impl Fused for Avx512 {
     #[inline(always)]
     fn splat(x: f64) -> Self {
         // SAFETY: only called where the processor has AVX-512.
         unsafe { Avx512(_mm512_set1_pd(x)) }
     }
+    #[inline(always)]
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        // SAFETY: a value of this type exists only where the processor has AVX-512.
+        unsafe { Avx512(_mm512_fmadd_pd(self.0, b.0, c.0)) }
+    }
+}
+
+impl Block for Avx512 {
+    sums_by_halves! {}
     #[inline(always)]
     fn load<T: Storage>(x: &[T; LANES]) -> Self {
         // SAFETY: only called where the processor has AVX-512; eight elements are read from eight.
@@ -391,11 +402,6 @@ impl Block for Avx512 {
                 }
             }
         }
-    }
-    #[inline(always)]
-    fn mul_add(self, b: Self, c: Self) -> Self {
-        // SAFETY: a value of this type exists only where the processor has AVX-512.
-        unsafe { Avx512(_mm512_fmadd_pd(self.0, b.0, c.0)) }
     }
     #[inline(always)]
     fn mul_sub(self, b: Self, c: Self) -> Self {
