@@ -1,6 +1,5 @@
 //! Formulas: their traits, the basis vectors and invariants of row formulas, and where results must lie.
 
-pub(crate) mod cotangents;
 pub mod domain;
 pub(crate) mod functions;
 pub(crate) mod map;
@@ -9,3 +8,4 @@ pub(crate) mod per_type;
 pub(crate) mod plan;
 pub(crate) mod row;
 pub(crate) mod straight_line;
+pub(crate) mod sums;

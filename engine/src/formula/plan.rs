@@ -3,11 +3,11 @@
 //! A [`RowPlan`] holds the constants of a [`RowFormula`] as slices and its scalar function as pointers.
 //! So none of its readers is compiled for each formula. Only the scalar function is, a few times.
 
-use crate::formula::cotangents::{has_end, has_flip, multiplies, paired, reads_ends, share};
 use crate::formula::domain::Domain;
 use crate::formula::functions::Functions;
 use crate::formula::per_type::{Compiled, Each};
 use crate::formula::row::{Invariant, Metric, RowFormula, Vector};
+use crate::formula::sums::{has_end, has_flip, paired, reads_ends};
 use crate::kernels::gram::{RowKernel, RowKernels};
 use crate::numbers::lanes::Lanes;
 
@@ -23,6 +23,9 @@ pub(crate) const BASIS: usize = 6;
 
 /// A formula has at most this many invariants.
 pub(crate) const INVARIANTS: usize = 12;
+
+/// A formula has at most this many parameters.
+pub(crate) const PARAMS: usize = 4;
 
 /// Number of pairs of basis vectors, each with itself included.
 pub(crate) const PAIRS: usize = BASIS * (BASIS + 1) / 2;
@@ -89,16 +92,17 @@ impl Layout {
         while a < basis.len() {
             let mut b = 0;
             while b < basis.len() {
-                if a <= b && multiplies(invariants, a, b) {
+                let pair = paired(invariants, a, b);
+                if a <= b && pair.plainly {
                     pairs[count] = (a, b);
                     position[a][b] = count;
                     position[b][a] = count;
                     count += 1;
                 }
-                combined[a][b] = paired(invariants, a, b);
+                combined[a][b] = pair.at_all;
                 let mut i = 0;
                 while i < vectors {
-                    receives[i][a] |= share(basis[b], i) != 0 && combined[a][b];
+                    receives[i][a] |= basis[b].share(i) != 0 && combined[a][b];
                     i += 1;
                 }
                 b += 1;
@@ -186,7 +190,7 @@ impl RowPlan {
 const fn has_wedge(invariants: &[Invariant]) -> bool {
     let mut k = 0;
     while k < invariants.len() {
-        if matches!(invariants[k], Invariant::Wedge(..)) {
+        if invariants[k].wedge().is_some() {
             return true;
         }
         k += 1;

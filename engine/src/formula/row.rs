@@ -7,6 +7,7 @@
 
 use crate::formula::domain::Domain;
 use crate::formula::plan::RowPlan;
+use crate::formula::sums::{Sum, Terms};
 use crate::numbers::scalar::Scalar;
 
 /// A basis vector of a row formula, from its input rows.
@@ -115,16 +116,16 @@ pub const fn count_inputs(basis: &[Vector], invariants: &[Invariant]) -> usize {
     }
     let (mut count, mut k) = (0, 0);
     while k < basis.len() {
-        count = match basis[k] {
-            Vector::Input(i) | Vector::Flip(i) => at_least(count, i),
-            Vector::Sum(i, j) | Vector::Difference(i, j) => at_least(at_least(count, i), j),
-            Vector::Time | Vector::Height => count,
+        count = match basis[k].terms() {
+            Terms::Unit(_) => count,
+            Terms::One(i, _) => at_least(count, i),
+            Terms::Sum(i, j) | Terms::Difference(i, j) => at_least(at_least(count, i), j),
         };
         k += 1;
     }
     k = 0;
     while k < invariants.len() {
-        if let Invariant::First(i) | Invariant::Last(i) = invariants[k] {
+        if let Sum::Entry(i, _) = invariants[k].sum(Metric::Euclidean) {
             count = at_least(count, i);
         }
         k += 1;

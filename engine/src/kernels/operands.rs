@@ -2,13 +2,11 @@
 
 use smallvec::SmallVec;
 
+use crate::formula::plan::PARAMS;
 use crate::numbers::parallel::split_front;
 use crate::numbers::storage::{Floats, FloatsMut, Storage};
 use crate::tensor::shape::{Broadcast, Shape, ShapeError};
 use crate::tensor::view::{View, shapes};
-
-/// A formula has at most this many parameters.
-pub(crate) const PARAMS: usize = 4;
 
 /// An operand of a row formula: rows of a vector input (as wide as the results) or of a parameter (width 1).
 #[derive(Clone, Copy)]

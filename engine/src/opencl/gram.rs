@@ -8,12 +8,12 @@ use smallvec::SmallVec;
 use super::fold::{Broadcasted, SUM, WIDE_SUM};
 use super::form::{Array, Forward, OnDevice, Reverse};
 use super::team::Team;
-use crate::formula::cotangents::{BODY, END};
 use crate::formula::domain::{Domain, bounded_time, largest_time, least_height};
-use crate::formula::plan::RowPlan;
+use crate::formula::plan::{PARAMS, RowPlan};
 use crate::formula::row::{Invariant, Metric, Vector};
+use crate::formula::sums::{BODY, END};
 use crate::kernels::gram::shares::{Shares, Surveyed};
-use crate::kernels::operands::{PARAMS, row_shape};
+use crate::kernels::operands::row_shape;
 use crate::kernels::wedge::{WIDE, is_area};
 use crate::numbers::storage::Storage;
 use crate::numbers::trace::{Expression, Trace};
@@ -45,8 +45,8 @@ impl RowPlan {
             let of_basis =
                 shares.of_basis.iter().flat_map(|region| region[..v].iter().flat_map(|input| &input[..b]));
             let of_upstream = shares.of_upstream.iter().flat_map(|region| &region[..v]);
-            let of_ends = shares.of_ends.iter().flat_map(|end| &end[..v]);
-            of_basis.chain(of_upstream).chain(of_ends).chain(&shares.of_params).copied().collect()
+            let of_ends = shares.received.ends.iter().flat_map(|end| &end[..v]);
+            of_basis.chain(of_upstream).chain(of_ends).chain(&shares.received.params).copied().collect()
         })
     }
 

@@ -1,8 +1,7 @@
 //! The cotangents of a row's inputs, as linear combinations, from the cotangents of the invariants.
 
-use crate::formula::cotangents::{BODY, END, Receiver, leaves, of_invariant, share_of};
 use crate::formula::plan::{BASIS, RowPlan, VECTORS};
-use crate::kernels::operands::PARAMS;
+use crate::formula::sums::{BODY, END, Received, leaves, share_of};
 use crate::numbers::scalar::Scalar;
 
 /// The coefficients of the basis vectors and of the upstream cotangent in the inputs' cotangents, of one row
@@ -11,12 +10,9 @@ use crate::numbers::scalar::Scalar;
 pub(crate) struct Shares<S, const V: usize, const B: usize> {
     pub(crate) of_basis: [[[S; B]; V]; 2],
     pub(crate) of_upstream: [[S; V]; 2],
-    /// What the first and the last coordinate receive in addition.
-    pub(crate) of_ends: [[S; V]; 2],
-    /// The cotangents of the parameters.
-    pub(crate) of_params: [S; PARAMS],
-    /// Cotangents of the invariants, as a symmetric matrix over the basis.
-    pairs: [[S; B]; B],
+    /// What the invariants have passed on. The first and the last coordinate of an input receive `ends` in
+    /// addition.
+    pub(crate) received: Received<S, V, B>,
 }
 
 impl<S: Scalar, const V: usize, const B: usize> Shares<S, V, B> {
@@ -26,9 +22,7 @@ impl<S: Scalar, const V: usize, const B: usize> Shares<S, V, B> {
         Shares {
             of_basis: [[[zero; B]; V]; 2],
             of_upstream: [[zero; V]; 2],
-            of_ends: [[zero; V]; 2],
-            of_params: [zero; PARAMS],
-            pairs: [[zero; B]; B],
+            received: Received::new(),
         }
     }
 }
@@ -38,8 +32,7 @@ impl<S: Scalar, const V: usize, const B: usize> Shares<S, V, B> {
 pub(crate) struct Surveyed<'a, S> {
     /// The invariants.
     pub(crate) values: &'a [S],
-    /// What their derivatives are made of: the squared norm behind a margin, the norm behind a component, the
-    /// products behind a wedge.
+    /// The parts of their sums that the reverse pass reads.
     pub(crate) products: &'a [[S; 4]],
     /// Parameter 0, if there is one.
     pub(crate) kappa: S,
@@ -54,27 +47,11 @@ impl<S: Scalar> Shares<S, VECTORS, BASIS> {
     #[inline(always)]
     pub(crate) fn compute(&mut self, plan: &RowPlan, rows: Surveyed<'_, S>) {
         let (zero, count) = (S::zero(), plan.basis.len());
-        let (pairs, of_params, of_ends) = (&mut self.pairs, &mut self.of_params, &mut self.of_ends);
-        for row in &mut pairs[..count] {
-            row[..count].fill(zero);
-        }
-        *of_params = [zero; PARAMS];
-        *of_ends = [[zero; VECTORS]; 2];
-        for (k, &invariant) in plan.invariants.iter().enumerate() {
-            of_invariant(
-                invariant,
-                rows.cotangents[k],
-                rows.values[k],
-                &rows.products[k],
-                rows.kappa,
-                #[inline(always)]
-                |receiver, w| match receiver {
-                    Receiver::Pair(a, b) => pairs[a][b] = pairs[a][b] + w,
-                    Receiver::Param(p) => of_params[p] = of_params[p] + w,
-                    Receiver::First(i) => of_ends[0][i] = of_ends[0][i] + w,
-                    Receiver::Last(i) => of_ends[1][i] = of_ends[1][i] + w,
-                },
-            );
+        let received = &mut self.received;
+        received.clear(count);
+        for (k, invariant) in plan.invariants.iter().enumerate() {
+            let (w, value) = (rows.cotangents[k], rows.values[k]);
+            invariant.pull(w, value, &rows.products[k], rows.kappa, received);
         }
         let regions: &[usize] = if plan.layout.has_end { &[BODY, END] } else { &[BODY] };
         for &region in regions {
@@ -87,7 +64,7 @@ impl<S: Scalar> Shares<S, VECTORS, BASIS> {
                     if leaves(plan.metric, region) {
                         let lowered = S::constant(f64::from(lowered));
                         for a in (0..count).filter(|&a| plan.layout.paired[b][a]) {
-                            of_basis[a] = of_basis[a] + lowered * pairs[b][a];
+                            of_basis[a] = of_basis[a] + lowered * self.received.pairs[b][a];
                         }
                     }
                     if plan.vector {

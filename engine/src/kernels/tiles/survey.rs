@@ -1,9 +1,9 @@
 //! What a formula reads of rows, and the linear combinations that it makes of them.
 
-use crate::formula::cotangents::{BODY, END, leaves, region_of};
 use crate::formula::plan::{BASIS, INVARIANTS, Number, ROWS, VECTORS};
 use crate::formula::row::Invariant;
 use crate::formula::straight_line::Step;
+use crate::formula::sums::{BODY, END, leaves, region_of};
 use crate::kernels::gram::shares::{Shares, Surveyed};
 use crate::kernels::tiles::Tiles;
 use crate::kernels::tiles::invariants::{Tile, fill, input};
@@ -267,7 +267,7 @@ impl Survey {
                 }
                 if plan.layout.reads_ends {
                     for (of_ends, at) in [(0, 0), (1, width - 1)] {
-                        let cotangent = S::load(&shares.of_ends[of_ends][i].to_array());
+                        let cotangent = S::load(&shares.received.ends[of_ends][i].to_array());
                         target[at].write(weights.mul_add(cotangent, target[at].read()));
                     }
                 }

@@ -11,10 +11,10 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::formula::cotangents::{BODY, leaves, region_of};
 use crate::formula::functions::Moving;
 use crate::formula::plan::RowPlan;
 use crate::formula::row::{Invariant, Metric, Vector};
+use crate::formula::sums::{BODY, leaves, region_of};
 use crate::kernels::gram::basis::slope;
 use crate::kernels::gram::shares::{Shares, Surveyed};
 use crate::kernels::gram::survey_one;
@@ -306,10 +306,10 @@ impl RowDerivative {
                     *x = *x + shares.of_upstream[region][i] * constant(g[c]);
                 }
             }
-            vector[0] = vector[0] + shares.of_ends[0][i];
-            vector[width - 1] = vector[width - 1] + shares.of_ends[1][i];
+            vector[0] = vector[0] + shares.received.ends[0][i];
+            vector[width - 1] = vector[width - 1] + shares.received.ends[1][i];
         }
-        Cotangents { vectors, params: shares.of_params[..row.params.len()].to_vec() }
+        Cotangents { vectors, params: shares.received.params[..row.params.len()].to_vec() }
     }
 }
 

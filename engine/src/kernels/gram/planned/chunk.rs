@@ -6,10 +6,10 @@ use std::ops::Range;
 
 use smallvec::{SmallVec, smallvec};
 
-use crate::formula::plan::{BASIS, INVARIANTS, Number, PAIRS, ROWS, RowPlan, VECTORS};
+use crate::formula::plan::{BASIS, INVARIANTS, Number, PAIRS, PARAMS, ROWS, RowPlan, VECTORS};
 use crate::formula::row::{Invariant, Metric, Vector};
 use crate::kernels::gram::{GROUPS, NARROW, basis};
-use crate::kernels::operands::{Operand, PARAMS, Parameter};
+use crate::kernels::operands::{Operand, Parameter};
 use crate::kernels::wedge;
 use crate::numbers::compensated::Compensated;
 use crate::numbers::scalar::Scalar;

@@ -13,9 +13,9 @@ use self::chunk::{Chunk, Sizes, Together, in_step};
 use self::linear::{Terms, linear};
 use super::shares::{Shares, Surveyed};
 use super::{Gradient, give_parameters, gradients_of, settle};
-use crate::formula::cotangents::{BODY, leaves, region_of};
 use crate::formula::domain::Domain;
 use crate::formula::plan::{BASIS, Number, ROWS, RowPlan, VECTORS};
+use crate::formula::sums::{BODY, leaves, region_of};
 use crate::kernels::operands::{Operand, Parameter, Results};
 use crate::kernels::pieces::Piece;
 use crate::numbers::compensated::Compensated;
@@ -206,7 +206,7 @@ fn backward_rows<T: Storage, S: Block>(
             let first = at.start + group * ROWS;
             let at = first..at.end.min(first + ROWS);
             distribute(plan, &chunk, vectors, &mut gradients, &shares, (group, at.clone()), g);
-            give_parameters(parameters, parameter_places, n, at, &shares.of_params);
+            give_parameters(parameters, parameter_places, n, at, &shares.received.params);
         }
     }
 }
@@ -290,9 +290,9 @@ fn end_cotangent<T: Storage, S: Block>(
 ) -> f64 {
     let (width, which) = (chunk.width, usize::from(end > 0));
     let region = region_of(plan.metric, end, width);
-    let mut y = 0.0 + shares.of_ends[which][i].get(l); // not −0
+    let mut y = 0.0 + shares.received.ends[which][i].get(l); // not −0
     if width == 1 {
-        y += shares.of_ends[1 - which][i].get(l);
+        y += shares.received.ends[1 - which][i].get(l);
     }
     for a in 0..plan.basis.len() {
         if leaves(plan.metric, region) && plan.layout.receives[i][a] {

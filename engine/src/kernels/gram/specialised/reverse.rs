@@ -2,11 +2,9 @@
 
 use super::groups;
 use super::survey::{Row, Rows, Survey, basis, rows_at};
-use crate::formula::cotangents::{
-    BODY, END, Receiver, has_end, leaves, of_invariant, paired, reads_ends, region_of, share, share_of,
-};
 use crate::formula::plan::{Number, ROWS, RowPlan};
 use crate::formula::row::RowFormula;
+use crate::formula::sums::{BODY, END, Received, has_end, leaves, paired, reads_ends, region_of, share_of};
 use crate::kernels::gram::shares::Shares;
 use crate::kernels::gram::{GROUPS, Gradient, NARROW, give_parameters, gradients_of};
 use crate::kernels::operands::{Operand, Parameter};
@@ -76,7 +74,7 @@ pub(super) fn backward_piece<F, T, S, const V: usize, const B: usize, const I: u
                 let g = &g[p * row_len..][..row_len];
                 distribute::<F, T, S, V, B, I, O>(&rows[l], &mut gradients, &starts, &shares, l, g);
             }
-            give_parameters(parameters, parameter_places, n, at, &shares.of_params);
+            give_parameters(parameters, parameter_places, n, at, &shares.received.params);
         }
     }
 }
@@ -92,30 +90,22 @@ fn shares_of<F, const V: usize, const B: usize, const I: usize, const O: usize>(
 where
     F: RowFormula<V, B, I, O>,
 {
-    let zero = Number::splat(0.0);
-    // Cotangents of the invariants, as a symmetric matrix over the basis and one number per parameter.
-    let mut pairs = [[zero; B]; B];
-    let mut shares = Shares::new();
-    let (of_params, of_ends) = (&mut shares.of_params, &mut shares.of_ends);
+    // Here, and not in place: so it stays in registers.
+    let mut received = Received::<_, V, B>::new();
     unrolled::<I>(
         #[inline(always)]
         |k| {
-            of_invariant(
-                F::INVARIANTS[k],
+            F::INVARIANTS[k].pull(
                 cotangents[k],
                 values[k],
                 &rows.products[k],
                 rows.params[0],
-                #[inline(always)]
-                |receiver, w| match receiver {
-                    Receiver::Pair(a, b) => pairs[a][b] = pairs[a][b] + w,
-                    Receiver::Param(p) => of_params[p] = of_params[p] + w,
-                    Receiver::First(i) => of_ends[0][i] = of_ends[0][i] + w,
-                    Receiver::Last(i) => of_ends[1][i] = of_ends[1][i] + w,
-                },
+                &mut received,
             );
         },
     );
+    let mut shares = Shares::new();
+    (shares.received.params, shares.received.ends) = (received.params, received.ends);
     for i in 0..V {
         for b in 0..B {
             for region in [BODY, END] {
@@ -123,9 +113,9 @@ where
                 let (sign, lowered) =
                     (Number::constant(f64::from(sign)), Number::constant(f64::from(lowered)));
                 for a in 0..B {
-                    if leaves(F::METRIC, region) && paired(&F::INVARIANTS, a, b) {
+                    if leaves(F::METRIC, region) && paired(&F::INVARIANTS, a, b).at_all {
                         let of_basis = &mut shares.of_basis[region][i][a];
-                        *of_basis = *of_basis + lowered * pairs[b][a];
+                        *of_basis = *of_basis + lowered * received.pairs[b][a];
                     }
                 }
                 if F::VECTOR {
@@ -202,9 +192,9 @@ fn distribute<F, T, S, const V: usize, const B: usize, const I: usize, const O: 
         let region = region_of(F::METRIC, at, width);
         for i in 0..V {
             let Some(gradient) = &mut gradients[i] else { continue };
-            let mut y = shares.of_ends[which][i].get(l);
+            let mut y = shares.received.ends[which][i].get(l);
             if width == 1 {
-                y += shares.of_ends[1 - which][i].get(l);
+                y += shares.received.ends[1 - which][i].get(l);
             }
             for a in 0..B {
                 if leaves(F::METRIC, region) && receives[i][a] {
@@ -235,7 +225,7 @@ where
         while b < B {
             let mut a = 0;
             while a < B {
-                receivers[i][a] |= share(F::BASIS[b], i) != 0 && paired(&F::INVARIANTS, a, b);
+                receivers[i][a] |= F::BASIS[b].share(i) != 0 && paired(&F::INVARIANTS, a, b).at_all;
                 a += 1;
             }
             b += 1;

@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use crate::formula::cotangents::multiplies;
-use crate::formula::plan::{Number, ROWS};
+use crate::formula::plan::{Number, PARAMS, ROWS};
 use crate::formula::row::{Invariant, Metric, RowFormula, Vector, has_invariant};
+use crate::formula::sums::paired;
 use crate::kernels::gram::basis::{extreme, flip, lower, unit, without};
-use crate::kernels::operands::{Operand, PARAMS, Parameter};
+use crate::kernels::operands::{Operand, Parameter};
 use crate::kernels::wedge;
 use crate::numbers::compensated::Compensated;
 use crate::numbers::lanes::unrolled;
@@ -356,7 +356,7 @@ where
     while a < B {
         let mut b = a;
         while b < B {
-            needed[a][b] = multiplies(&F::INVARIANTS, a, b);
+            needed[a][b] = paired(&F::INVARIANTS, a, b).plainly;
             b += 1;
         }
         a += 1;
