@@ -5,6 +5,7 @@ pub(crate) mod functions;
 pub(crate) mod map;
 pub(crate) mod pair;
 pub(crate) mod per_type;
+pub(crate) mod plain;
 pub(crate) mod plan;
 pub(crate) mod row;
 pub(crate) mod straight_line;

@@ -7,7 +7,7 @@ use crate::formula::domain::Domain;
 use crate::formula::functions::Functions;
 use crate::formula::per_type::{Compiled, Each};
 use crate::formula::row::{Invariant, Metric, RowFormula, Vector};
-use crate::formula::sums::{has_end, has_flip, paired, reads_ends};
+use crate::formula::sums::{has_end, has_flip, has_wedge, paired, reads_ends};
 use crate::kernels::gram::{RowKernel, RowKernels};
 use crate::numbers::lanes::Lanes;
 
@@ -185,15 +185,4 @@ impl RowPlan {
             specialised,
         }
     }
-}
-
-const fn has_wedge(invariants: &[Invariant]) -> bool {
-    let mut k = 0;
-    while k < invariants.len() {
-        if invariants[k].wedge().is_some() {
-            return true;
-        }
-        k += 1;
-    }
-    false
 }

@@ -125,7 +125,7 @@ pub const fn count_inputs(basis: &[Vector], invariants: &[Invariant]) -> usize {
     }
     k = 0;
     while k < invariants.len() {
-        if let Sum::Entry(i, _) = invariants[k].sum(Metric::Euclidean) {
+        if let Sum::Entry(i, _) = invariants[k].sum() {
             count = at_least(count, i);
         }
         k += 1;
@@ -221,19 +221,3 @@ macro_rules! row_formula {
         };
     };
 }
-
-/// Whether a formula has an invariant of some kind, `has_invariant!(F, Margin(_) | Wedge(..))`: a constant.
-macro_rules! has_invariant {
-    ($formula:ident, $kind:pat) => {
-        const {
-            let (mut k, mut has) = (0, false);
-            while k < $formula::INVARIANTS.len() {
-                has |= matches!($formula::INVARIANTS[k], $kind);
-                k += 1;
-            }
-            has
-        }
-    };
-}
-
-pub(crate) use has_invariant;

@@ -1,9 +1,8 @@
 //! What basis vectors and invariants are made of: the one description that all kernels read.
 //!
 //! A basis vector is made of [terms](Terms), an invariant is a scalar function of the parts of a [`Sum`]
-//! over the coordinates of a row. Whoever writes a kernel writes the terms and the sums, and nothing else; a
-//! vector or an invariant that is made of these is new to no kernel. One exception: the value of a
-//! [wedge](Invariant::wedge) is corrected by a second pass.
+//! over the coordinates of a row. Whoever writes a kernel writes the terms and the [sums](RowSums), and
+//! nothing else; a vector or an invariant that is made of these is new to no kernel.
 
 use std::ops::{Add, Sub};
 
@@ -93,27 +92,17 @@ impl Vector {
     }
 }
 
-/// Whether a basis vector has its first coordinate negated.
-pub(crate) const fn has_flip(basis: &[Vector]) -> bool {
-    let mut b = 0;
-    while b < basis.len() {
-        if basis[b].flips() {
-            return true;
-        }
-        b += 1;
-    }
-    false
-}
-
-/// A sum over the coordinates of a row. Its parts, at most four, are what [`Invariant::value`] reads.
+/// A sum over the coordinates of a row. Its parts, at most four, are what an invariant is a function of.
 /// Numbers are positions in the basis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sum {
     /// An inner product.
     Plain(usize, usize),
-    /// The inner product in a metric, as if in twice the precision. Parts: the rounded sum, its error.
-    Exact(usize, usize, Metric),
-    /// Of vectors in units of their largest coordinates. Parts: ‖b‖, ⟨a, b⟩/‖b‖; both ‖b‖ where that is 0.
+    /// The inner product as if in twice the precision, in a metric of its own if it has one. Parts: the
+    /// rounded sum, its error.
+    Exact(usize, usize, Option<Metric>),
+    /// Of vectors in units of their largest coordinates. Parts: ‖b‖, and ⟨a, b⟩/‖b‖,
+    /// which is ‖b‖ where that is 0.
     Scaled(usize, usize),
     /// The norm of a vector whose square is no accurate sum. Parts: 1/‖a‖ and ‖a‖; otherwise zeros.
     Norm(usize),
@@ -144,58 +133,92 @@ impl Sum {
     }
 }
 
+/// A row, or one in each lane, as kernels sum it. Arguments are those of a [`Sum`].
+pub(crate) trait RowSums {
+    type Number: Fused;
+    /// See [`Sum::Plain`].
+    fn plain(&self, a: usize, b: usize) -> Self::Number;
+    /// See [`Sum::Exact`]; the metric is the formula's or its own.
+    fn exact(&self, a: usize, b: usize, metric: Metric) -> Compensated<Self::Number>;
+    /// See [`Sum::Scaled`].
+    fn scaled(&self, a: usize, b: usize) -> [Self::Number; 2];
+    /// See [`Sum::Norm`].
+    fn norm(&self, a: usize) -> [Self::Number; 2];
+    /// See [`Sum::Entry`].
+    fn entry(&self, input: usize, end: End) -> Self::Number;
+    /// `⟨a∧b, a∧c⟩`, for which products that cancel are not enough.
+    fn wedge(&self, vectors: [usize; 3], products: &[Self::Number; 4]) -> Self::Number;
+    /// A parameter.
+    fn param(&self, p: usize) -> Self::Number;
+    /// Machine epsilon of the storage type.
+    fn epsilon(&self) -> Self::Number;
+}
+
+/// The parts of a [`Sum::Scaled`]: from the sums of products and of squares, and the units of a and b.
+#[inline(always)]
+pub(crate) fn component<S: Scalar>(dot: S, square: S, [unit_a, unit_b]: [S; 2]) -> [S; 2] {
+    let norm = square.sqrt();
+    // The component is 0 where b has length 0, and NaN where b holds a NaN.
+    [norm * unit_b, S::select(S::zero().lt(norm), dot / norm * unit_a, norm)]
+}
+
 impl Invariant {
-    /// What it is a function of, in a formula's metric, and how many parts the reverse pass reads.
+    /// What it is a function of, and how many parts the reverse pass reads.
     #[inline(always)]
-    const fn reads(self, metric: Metric) -> (Sum, usize) {
+    const fn reads(self) -> (Sum, usize) {
         match self {
             Invariant::Dot(a, b) => (Sum::Plain(a, b), 0),
-            Invariant::Accurate(a, b) => (Sum::Exact(a, b, metric), 0),
+            Invariant::Accurate(a, b) => (Sum::Exact(a, b, None), 0),
             Invariant::Along(a, b) => (Sum::Scaled(a, b), 1),
             Invariant::Extreme(a) => (Sum::Norm(a), 1),
             Invariant::First(i) => (Sum::Entry(i, End::First), 0),
             Invariant::Last(i) => (Sum::Entry(i, End::Last), 0),
-            Invariant::Margin(a) => (Sum::Exact(a, a, Metric::Euclidean), 1),
+            Invariant::Margin(a) => (Sum::Exact(a, a, Some(Metric::Euclidean)), 1),
             Invariant::Wedge(a, b, c) => (Sum::Products([a, b, c]), 4),
             Invariant::Param(_) | Invariant::Epsilon => (Sum::Nothing, 0),
         }
     }
 
-    /// The sum that it is a function of, in a formula's metric.
+    /// The sum that it is a function of.
     #[inline(always)]
-    pub(crate) const fn sum(self, metric: Metric) -> Sum {
-        self.reads(metric).0
+    pub(crate) const fn sum(self) -> Sum {
+        self.reads().0
     }
 
     /// How many parts of the sum the reverse pass reads: the first ones.
     #[inline(always)]
     pub(crate) const fn kept(self) -> usize {
-        self.reads(Metric::Euclidean).1
+        self.reads().1
     }
 
-    /// Its value, from the parts of its sum, the row's parameters, and machine epsilon.
+    /// Its value and the parts of its sum, from a row's sums in a formula's metric.
     #[inline(always)]
-    pub(crate) fn value<X: Fused>(self, parts: &[X], params: &[X], epsilon: f64) -> X {
+    pub(crate) fn find<R: RowSums>(self, metric: Metric, row: &R) -> (R::Number, [R::Number; 4]) {
+        let zero = R::Number::splat(0.0);
+        let two = |[x, y]: [R::Number; 2]| [x, y, zero.clone(), zero.clone()];
+        let parts = match self.sum() {
+            Sum::Plain(a, b) => two([row.plain(a, b), zero.clone()]),
+            Sum::Exact(a, b, own) => {
+                let Compensated { sum, error } = row.exact(a, b, own.unwrap_or(metric));
+                two([sum, error])
+            }
+            Sum::Scaled(a, b) => two(row.scaled(a, b)),
+            Sum::Norm(a) => two(row.norm(a)),
+            Sum::Products([a, b, c]) => [row.plain(a, a), row.plain(a, b), row.plain(a, c), row.plain(b, c)],
+            Sum::Entry(i, end) => two([row.entry(i, end), zero.clone()]),
+            Sum::Nothing => two([zero.clone(), zero.clone()]),
+        };
         let part = |k: usize| parts[k].clone();
-        match self {
+        let value = match self {
             Invariant::Dot(..) | Invariant::First(_) | Invariant::Last(_) => part(0),
             Invariant::Along(..) | Invariant::Extreme(_) => part(1),
             Invariant::Accurate(..) => Compensated { sum: part(0), error: part(1) }.value(),
-            Invariant::Margin(_) => Compensated { sum: part(0), error: part(1) }.margin(params[0].clone()),
-            Invariant::Wedge(..) => part(0) * part(3) - part(1) * part(2),
-            Invariant::Param(p) => params[p].clone(),
-            Invariant::Epsilon => X::splat(epsilon),
-        }
-    }
-
-    /// The vectors of a wedge, whose value cancels if they are nearly parallel: a kernel corrects it by
-    /// [`crate::kernels::wedge`].
-    #[inline(always)]
-    pub(crate) const fn wedge(self) -> Option<[usize; 3]> {
-        match self.sum(Metric::Euclidean) {
-            Sum::Products(vectors) => Some(vectors),
-            _ => None,
-        }
+            Invariant::Margin(_) => Compensated { sum: part(0), error: part(1) }.margin(row.param(0)),
+            Invariant::Wedge(a, b, c) => row.wedge([a, b, c], &parts),
+            Invariant::Param(p) => row.param(p),
+            Invariant::Epsilon => row.epsilon(),
+        };
+        (value, parts)
     }
 
     /// Passes its cotangent `w` on to what it is made of. `kept`: the first parts of its sum; κ is
@@ -235,8 +258,8 @@ impl Invariant {
                     to.product(i, j, w * y);
                 }
             }
-            Invariant::First(i) => to.end(0, i, w),
-            Invariant::Last(i) => to.end(1, i, w),
+            Invariant::First(i) => to.ends[0][i] = to.ends[0][i] + w,
+            Invariant::Last(i) => to.ends[1][i] = to.ends[1][i] + w,
             Invariant::Param(p) => to.param(p, w),
             Invariant::Epsilon => {}
         }
@@ -288,11 +311,6 @@ impl<S: Scalar, const V: usize, const B: usize> Received<S, V, B> {
     fn param(&mut self, p: usize, w: S) {
         self.params[p] = self.params[p] + w;
     }
-
-    #[inline(always)]
-    fn end(&mut self, end: usize, i: usize, w: S) {
-        self.ends[end][i] = self.ends[end][i] + w;
-    }
 }
 
 /// How a row's invariants combine two basis vectors.
@@ -309,7 +327,7 @@ pub(crate) struct Paired {
 pub(crate) const fn paired(invariants: &[Invariant], a: usize, b: usize) -> Paired {
     let (mut paired, mut k) = (Paired { at_all: false, plainly: false }, 0);
     while k < invariants.len() {
-        let sum = invariants[k].sum(Metric::Euclidean);
+        let sum = invariants[k].sum();
         let (pairs, mut i) = (sum.pairs(), 0);
         while i < pairs.len() {
             if let Some((c, d)) = pairs[i]
@@ -325,16 +343,37 @@ pub(crate) const fn paired(invariants: &[Invariant], a: usize, b: usize) -> Pair
     paired
 }
 
+/// Whether something holds for an entry of a list: a constant.
+macro_rules! any {
+    ($x:ident in $list:ident, $holds:expr) => {{
+        let (mut any, mut k) = (false, 0);
+        while k < $list.len() {
+            let $x = $list[k];
+            any |= $holds;
+            k += 1;
+        }
+        any
+    }};
+}
+
+/// Whether a basis vector has its first coordinate negated.
+pub(crate) const fn has_flip(basis: &[Vector]) -> bool {
+    any!(vector in basis, vector.flips())
+}
+
+/// Whether an invariant is a wedge.
+pub(crate) const fn has_wedge(invariants: &[Invariant]) -> bool {
+    any!(invariant in invariants, matches!(invariant.sum(), Sum::Products(_)))
+}
+
+/// Whether an invariant is of vectors in units of their largest coordinates.
+pub(crate) const fn has_scaled(invariants: &[Invariant]) -> bool {
+    any!(invariant in invariants, matches!(invariant.sum(), Sum::Scaled(..)))
+}
+
 /// Whether the first or the last coordinate is an invariant of its own.
 pub(crate) const fn reads_ends(invariants: &[Invariant]) -> bool {
-    let mut k = 0;
-    while k < invariants.len() {
-        if matches!(invariants[k].sum(Metric::Euclidean), Sum::Entry(..)) {
-            return true;
-        }
-        k += 1;
-    }
-    false
+    any!(invariant in invariants, matches!(invariant.sum(), Sum::Entry(..)))
 }
 
 impl Metric {

@@ -9,8 +9,9 @@
 //! whose contribution is subtracted. All this takes a second pass over the rows. An area whose vectors are at
 //! a [`wide`] angle needs none: the inner products give its digits.
 
-use std::ops::{Div, Mul, Sub};
+use std::ops::{Add, Div, Mul, Sub};
 
+use crate::formula::plan::{Number, ROWS};
 use crate::formula::row::{Metric, Vector};
 use crate::kernels::gram::basis::{Place, flip, lower, unit};
 use crate::numbers::lanes::{LaneMask, Lanes};
@@ -101,6 +102,36 @@ pub(crate) fn value<const R: usize>(
     Scalar::select(aa.abs().lt(least), -*ab * *ac, *aa * bc_residual - ab_residual * ac_residual)
 }
 
+/// The wedges of a group, of which there are `rows` rows. `residuals(l, slopes)` are the sums of the
+/// [residuals](Residuals) of row `l`.
+#[inline(always)]
+pub(crate) fn group<S: Block>(
+    (metric, vectors): (Metric, [usize; 3]),
+    products: &[Number; 4],
+    rows: usize,
+    residuals: impl Fn(usize, [f64; 2]) -> [S; 3],
+) -> Number {
+    let by_products = by_products(products);
+    let wide = wide(by_products, products);
+    let is_area = is_area(metric, vectors);
+    if is_area && (0..rows).all(|l| wide.get(l)) {
+        return by_products;
+    }
+    let slopes = slopes(products);
+    let mut parts = [[S::splat(0.0); ROWS]; 3];
+    for l in 0..rows {
+        if is_area && wide.get(l) {
+            continue;
+        }
+        let residuals = residuals(l, [slopes[0].get(l), slopes[1].get(l)]);
+        for i in 0..3 {
+            parts[i][l] = residuals[i];
+        }
+    }
+    let value = value(products, [S::sums(&parts[0]), S::sums(&parts[1]), S::sums(&parts[2])]);
+    if is_area { Scalar::select(wide, by_products, value) } else { value }
+}
+
 /// Some coordinates of a vector, with their rounding errors if there are any.
 #[derive(Clone, Copy)]
 struct Exact<S> {
@@ -121,21 +152,34 @@ impl<S: Block> Exact<S> {
     }
 }
 
-/// The coordinates of a basis vector at `at`, made of the inputs' coordinates.
+/// Of exact vectors.
+impl<S: Block> Add for Exact<S> {
+    type Output = Self;
+    #[inline(always)]
+    fn add(self, b: Self) -> Self {
+        let (value, error) = self.value.two_sum(b.value);
+        Exact { value, error: Some(error) }
+    }
+}
+
+impl<S: Block> Sub for Exact<S> {
+    type Output = Self;
+    #[inline(always)]
+    fn sub(self, b: Self) -> Self {
+        self + Exact { value: S::splat(0.0) - b.value, error: None }
+    }
+}
+
+/// The coordinates of a basis vector at `at`, made of the inputs' coordinates. The horizontal metric has no
+/// wedge.
 #[inline(always)]
 fn exact<S: Block>(vector: Vector, inputs: &[S], at: impl Place) -> Exact<S> {
-    match vector {
-        Vector::Input(i) => Exact { value: inputs[i], error: None },
-        Vector::Sum(i, j) => {
-            let (value, error) = inputs[i].two_sum(inputs[j]);
-            Exact { value, error: Some(error) }
-        }
-        Vector::Difference(i, j) => {
-            let (value, error) = inputs[i].two_sum(S::splat(0.0) - inputs[j]);
-            Exact { value, error: Some(error) }
-        }
-        Vector::Flip(i) => Exact { value: flip(inputs[i], at), error: None },
-        Vector::Time => Exact { value: unit(0, at), error: None },
-        Vector::Height => unreachable!("the horizontal metric has no wedge"),
-    }
+    vector.coordinate(
+        #[inline(always)]
+        |i| Exact { value: inputs[i], error: None },
+        #[inline(always)]
+        |x| Exact { value: flip(x.value, at), error: None },
+        #[inline(always)]
+        |_| Exact { value: unit(0, at), error: None },
+    )
 }

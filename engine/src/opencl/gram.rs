@@ -1,5 +1,6 @@
 //! The `gram` kernel: row formulas.
 
+use std::cell::RefCell;
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -7,11 +8,12 @@ use smallvec::SmallVec;
 
 use super::fold::{Broadcasted, SUM, WIDE_SUM};
 use super::form::{Array, Forward, OnDevice, Reverse};
+use super::row_sums::{Found, Text, is_end, lower, unit};
 use super::team::Team;
 use crate::formula::domain::{Domain, bounded_time, largest_time, least_height};
 use crate::formula::plan::{PARAMS, RowPlan};
-use crate::formula::row::{Invariant, Metric, Vector};
-use crate::formula::sums::{BODY, END};
+use crate::formula::row::Metric;
+use crate::formula::sums::{BODY, END, Sum, Terms, has_scaled};
 use crate::kernels::gram::shares::{Shares, Surveyed};
 use crate::kernels::operands::row_shape;
 use crate::kernels::wedge::{WIDE, is_area};
@@ -50,15 +52,6 @@ impl RowPlan {
         })
     }
 
-    /// The coordinate `x` with its index `c` lowered by the metric.
-    fn lower(&self, x: &str) -> String {
-        match self.metric {
-            Metric::Euclidean | Metric::Horizontal => x.to_owned(),
-            Metric::Minkowski => format!("{x} * (c == 0 ? -1.0 : 1.0)"),
-            Metric::Space => format!("{x} * (c == 0 ? 0.0 : 1.0)"),
-        }
-    }
-
     /// `basis(x, c, width, b)`: writes coordinate `c` of the basis vectors to `b`. Beyond the row's width,
     /// the inputs count as 0.
     fn basis_source(&self) -> String {
@@ -70,26 +63,14 @@ impl RowPlan {
             let _ = writeln!(c, "const scalar v{i} = (c < width ? scalar_of(x[{i}][c]) : ZERO){flat};");
         }
         for (b, vector) in self.basis.iter().enumerate() {
-            let value = match vector {
-                Vector::Input(i) => format!("v{i}"),
-                Vector::Sum(i, j) => format!("add(v{i}, v{j})"),
-                Vector::Difference(i, j) => format!("sub(v{i}, v{j})"),
-                Vector::Flip(i) => format!("v{i} * (c == 0 ? -1.0 : 1.0)"),
-                Vector::Time => "scalar_of(c == 0 ? 1.0 : 0.0)".into(),
-                Vector::Height => "scalar_of(c + 1 == width ? 1.0 : 0.0)".into(),
-            };
+            let Text(value) = vector.coordinate(
+                |i| Text(format!("v{i}")),
+                |Text(x)| Text(format!("{x} * (c == 0 ? -1.0 : 1.0)")),
+                unit,
+            );
             let _ = writeln!(c, "b[{b}] = {value};");
         }
         c + "}\n"
-    }
-
-    /// How many products the reverse pass of an invariant needs.
-    fn products(invariant: &Invariant) -> usize {
-        match invariant {
-            Invariant::Margin(_) | Invariant::Along(..) | Invariant::Extreme(_) => 1,
-            Invariant::Wedge(..) => 4,
-            _ => 0,
-        }
     }
 
     /// The indices of the arguments that the expression takes from a row: the invariants and, for the
@@ -99,7 +80,7 @@ impl RowPlan {
         let mut inputs: Vec<usize> = (0..i).collect();
         if !forward {
             for (k, invariant) in self.invariants.iter().enumerate() {
-                inputs.extend((0..Self::products(invariant)).map(|product| i + 4 * k + product));
+                inputs.extend((0..invariant.kept()).map(|product| i + 4 * k + product));
             }
             inputs.extend((0..self.outputs).map(|o| 5 * i + o));
             inputs.extend((0..params).map(|q| 5 * i + self.outputs + q));
@@ -120,34 +101,41 @@ impl RowPlan {
 
     /// `survey(x, params, width, g, team, numbers)`: writes the expression's arguments of a row to `numbers`.
     fn survey_source(&self, params: usize, forward: bool) -> String {
-        let (b, is_along) = (self.basis.len(), |k: &Invariant| matches!(k, Invariant::Along(..)));
+        let b = self.basis.len();
         let mut c = String::from(
             "INLINE void survey(__global const elem *const *x, const scalar *params, ulong width, \
              __global const elem *g, SHARED scalar *team, SHARED scalar *numbers) {\n",
         );
         let each = |text: String| format!("{EACH} scalar b[{b}]; basis(x, c, width, b);\n{text}}}\n");
-        if self.invariants.iter().any(is_along) {
+        if has_scaled(self.invariants) {
             // The largest coordinates, so that no square overflows.
             let _ = writeln!(c, "wide units[{b}]; for (int i = 0; i < {b}; i++) units[i] = LEAST;");
             let largest = |i| {
-                format!("units[{i}] = fmax(units[{i}], fabs(rounded({})));\n", self.lower(&format!("b[{i}]")))
+                let x = lower(self.metric, &format!("b[{i}]"));
+                format!("units[{i}] = fmax(units[{i}], fabs(rounded({x})));\n")
             };
             c += &each((0..b).map(largest).collect());
             let _ = writeln!(c, "for (int i = 0; i < {b}; i++) units[i] = largest_of(units[i], team);");
         }
         let mut sums = String::new();
         for (k, invariant) in self.invariants.iter().enumerate() {
-            let mut sum_product = |i: usize, j: usize| {
+            let lowered = |j: usize, metric| lower(metric, &format!("b[{j}]"));
+            let mut plain = |i: usize, j: usize| {
                 let _ = writeln!(c, "scalar dot{k}[OWN] = ZEROS;");
-                let lowered = self.lower(&format!("b[{j}]"));
+                let lowered = lowered(j, self.metric);
                 let _ = writeln!(sums, "dot{k}[l] = add(dot{k}[l], mul(b[{i}], {lowered}));");
             };
-            match *invariant {
-                Invariant::Dot(i, j) => sum_product(i, j),
-                Invariant::Extreme(i) => sum_product(i, i),
-                Invariant::Along(i, j) => {
+            match invariant.sum() {
+                Sum::Plain(i, j) => plain(i, j),
+                Sum::Norm(i) => plain(i, i),
+                Sum::Exact(i, j, own) => {
+                    let _ = writeln!(c, "Compensated dot{k} = {{ZEROS, ZEROS}};");
+                    let lowered = lowered(j, own.unwrap_or(self.metric));
+                    let _ = writeln!(sums, "add_product(&dot{k}, l, b[{i}], {lowered});");
+                }
+                Sum::Scaled(i, j) => {
                     let _ = writeln!(c, "scalar dot{k}[OWN] = ZEROS, norm{k}[OWN] = ZEROS;");
-                    let lowered = self.lower(&format!("b[{j}]"));
+                    let lowered = lowered(j, self.metric);
                     let _ = writeln!(
                         sums,
                         "{{ const scalar along = div({lowered}, scalar_of(units[{j}]));\n\
@@ -155,16 +143,7 @@ impl RowPlan {
                          norm{k}[l] = add(norm{k}[l], mul(along, along)); }}"
                     );
                 }
-                Invariant::Accurate(i, j) => {
-                    let _ = writeln!(c, "Compensated dot{k} = {{ZEROS, ZEROS}};");
-                    let lowered = self.lower(&format!("b[{j}]"));
-                    let _ = writeln!(sums, "add_product(&dot{k}, l, b[{i}], {lowered});");
-                }
-                Invariant::Margin(i) => {
-                    let _ = writeln!(c, "Compensated dot{k} = {{ZEROS, ZEROS}};");
-                    let _ = writeln!(sums, "add_product(&dot{k}, l, b[{i}], b[{i}]);");
-                }
-                _ => {}
+                Sum::Products(_) | Sum::Entry(..) | Sum::Nothing => {}
             }
         }
         if self.vector && !forward {
@@ -190,43 +169,13 @@ impl RowPlan {
         };
         let i = self.invariants.len();
         for (k, invariant) in self.invariants.iter().enumerate() {
-            let product = |product: usize, value: &str| put(i + 4 * k + product, value);
-            c += &match *invariant {
-                Invariant::Dot(..) => {
-                    format!("{{ const scalar sum = sum_of(dot{k}, team);\n{}}}\n", put(k, "sum"))
-                }
-                Invariant::Accurate(..) => format!(
-                    "{{ scalar error; const scalar sum = total(&dot{k}, team, &error);\n{}}}\n",
-                    put(k, "add(sum, error)")
-                ),
-                Invariant::Margin(_) => format!(
-                    "{{ scalar error; const scalar sum = total(&dot{k}, team, &error);\n{}{}}}\n",
-                    product(0, "sum"),
-                    put(k, "margin_of_sum(sum, error, params[0])")
-                ),
-                Invariant::Along(i, j) => format!(
-                    "{{ const scalar norm = sqrt_of(sum_of(norm{k}, team));\n\
-                     const scalar dot = sum_of(dot{k}, team);\n{}{}}}\n",
-                    product(0, &format!("mul(norm, scalar_of(units[{j}]))")),
-                    put(k, &format!("rounded(norm) > 0 ? mul(div(dot, norm), scalar_of(units[{i}])) : norm"))
-                ),
-                Invariant::Extreme(_) => format!(
-                    "{{ scalar slope; const scalar sum = sum_of(dot{k}, team);\n\
-                     const scalar norm = ITEM == 0 ? extreme{k}(x, width, sum, &slope) : ZERO;\n{}{}}}\n",
-                    product(0, "slope"),
-                    put(k, "norm")
-                ),
-                Invariant::Wedge(..) => format!(
-                    "{{ scalar products[4];\n\
-                     const scalar wedge = wedge{k}(x, width, team, products);\n{}{}}}\n",
-                    put(k, "wedge"),
-                    (0..4).map(|q| product(q, &format!("products[{q}]"))).collect::<String>()
-                ),
-                Invariant::First(i) => put(k, &format!("scalar_of(x[{i}][0])")),
-                Invariant::Last(i) => put(k, &format!("scalar_of(x[{i}][width - 1])")),
-                Invariant::Param(q) => put(k, &format!("params[{q}]")),
-                Invariant::Epsilon => put(k, "scalar_of(EPSILON)"),
-            };
+            let found = Found { k, sum: invariant.sum(), statements: RefCell::default() };
+            let (Text(value), parts) = invariant.find(self.metric, &found);
+            c += &format!("{{ {}\n", found.statements.into_inner());
+            for (part, Text(value)) in parts.iter().take(invariant.kept()).enumerate() {
+                c += &put(i + 4 * k + part, value);
+            }
+            c += &(put(k, &value) + "}\n");
         }
         if !forward {
             for o in 0..self.outputs {
@@ -244,7 +193,7 @@ impl RowPlan {
     /// `extremeK(x, width, square, slope)` for invariant K: the norm of a basis vector whose square
     /// overflows or underflows and its slope, as in [`crate::kernels::gram::basis::extreme`].
     fn extreme_source(&self, k: usize, i: usize) -> String {
-        let (b, x) = (self.basis.len(), self.lower(&format!("b[{i}]")));
+        let (b, x) = (self.basis.len(), lower(self.metric, &format!("b[{i}]")));
         let each =
             |text: String| format!("for (ulong c = 0; c < width; c++) {{ basis(x, c, width, b); {text} }}\n");
         let largest = each(format!(
@@ -275,21 +224,16 @@ impl RowPlan {
             let _ = writeln!(read, "const scalar v{i} = c < width ? scalar_of(x[{i}][c]) : ZERO;");
         }
         for (name, b) in ["a", "b", "d"].into_iter().zip(vectors) {
-            let exact = match self.basis[b] {
-                Vector::Input(i) => format!("const scalar {name} = v{i}, {name}_low = ZERO;"),
-                Vector::Sum(i, j) => {
-                    format!("scalar {name}_low; const scalar {name} = two_sum(v{i}, v{j}, &{name}_low);")
-                }
-                Vector::Difference(i, j) => {
-                    format!("scalar {name}_low; const scalar {name} = two_sum(v{i}, -v{j}, &{name}_low);")
-                }
-                Vector::Flip(i) => {
-                    format!("const scalar {name} = c == 0 ? -v{i} : v{i}, {name}_low = ZERO;")
-                }
-                Vector::Time => {
-                    format!("const scalar {name} = scalar_of(c == 0 ? 1.0 : 0.0), {name}_low = ZERO;")
-                }
-                Vector::Height => unreachable!("a wedge is of vectors of the other metrics"),
+            let two = |i, sign, j| {
+                format!("scalar {name}_low; const scalar {name} = two_sum(v{i}, {sign}v{j}, &{name}_low);")
+            };
+            let one = |value: &str| format!("const scalar {name} = {value}, {name}_low = ZERO;");
+            let exact = match self.basis[b].terms() {
+                Terms::One(i, false) => one(&format!("v{i}")),
+                Terms::One(i, true) => one(&format!("c == 0 ? -v{i} : v{i}")),
+                Terms::Sum(i, j) => two(i, "", j),
+                Terms::Difference(i, j) => two(i, "-", j),
+                Terms::Unit(end) => one(&unit(end).0),
             };
             read += &exact;
             read.push('\n');
@@ -301,7 +245,7 @@ impl RowPlan {
             }
             c + "}\n"
         };
-        let pair = |x: &str, y: &str| (x.to_owned(), self.lower(&format!("({y})")));
+        let pair = |x: &str, y: &str| (x.to_owned(), lower(self.metric, &format!("({y})")));
         let is_wide = if is_area(self.metric, vectors) {
             format!("less(mul(aa, products[3]), mul(scalar_of({WIDE:e}), area))")
         } else {
@@ -354,7 +298,7 @@ impl RowPlan {
             }
             terms
         };
-        let is_end = if self.metric == Metric::Horizontal { "c + 1 == width" } else { "c == 0" };
+        let is_end = is_end(self.metric.end());
         let mut c = String::from(
             "for (ulong c = ITEM; c < width; c += ITEMS) { scalar b[B]; basis(x, c, width, b); ",
         );
@@ -442,9 +386,9 @@ impl RowPlan {
             define("STORE_PARAMS(p)", store.collect::<Vec<_>>().join("; "));
             define("STORE_VECTORS(p)", self.store_vectors(&expression.1));
         }
-        let wedges = self.invariants.iter().enumerate().filter_map(|(k, invariant)| match *invariant {
-            Invariant::Wedge(a, b, d) => Some(self.wedge_source(k, [a, b, d])),
-            Invariant::Extreme(i) => Some(self.extreme_source(k, i)),
+        let wedges = self.invariants.iter().enumerate().filter_map(|(k, invariant)| match invariant.sum() {
+            Sum::Products(vectors) => Some(self.wedge_source(k, vectors)),
+            Sum::Norm(i) => Some(self.extreme_source(k, i)),
             _ => None,
         });
         [

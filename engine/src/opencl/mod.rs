@@ -48,6 +48,7 @@ mod lines;
 mod map;
 mod pair;
 pub(crate) mod random;
+mod row_sums;
 mod scalar;
 mod sparse;
 mod team;

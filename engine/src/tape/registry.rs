@@ -4,14 +4,14 @@
 //! evaluations of each: on plain numbers, dual numbers, lanes and traces, as a kernel of the tape, and
 //! derivatives by finite differences.
 
-use crate::formula::domain;
 use crate::formula::map::MapFormula;
 use crate::formula::pair::{PairFormula, Pairing};
+use crate::formula::plain::{Basis, Plain};
 use crate::formula::plan::{Number, ROWS, RowPlan};
-use crate::formula::row::{Invariant, Metric, RowFormula, Vector};
+use crate::formula::row::{Invariant, Metric, RowFormula};
+use crate::formula::sums::Sum;
 use crate::numbers::dual::Dual;
 use crate::numbers::lanes::{Lanes, array};
-use crate::numbers::norm;
 use crate::numbers::scalar::Scalar;
 use crate::numbers::trace::{Expression, Trace};
 use crate::tape::float::Float;
@@ -327,65 +327,30 @@ impl RowPlan {
         outputs.into_iter().map(|y| y.get(ROWS - 1)).collect()
     }
 
-    /// The basis vectors of some inputs: `[coordinate][basis vector]`.
-    fn basis_at(&self, vectors: &[&[f64]]) -> Vec<Vec<f64>> {
-        let width = vectors[0].len();
-        let coordinate = |c: usize, vector: Vector| match vector {
-            Vector::Time => f64::from(c == 0),
-            Vector::Height => f64::from(c + 1 == width),
-            _ if self.metric == Metric::Horizontal && c + 1 == width => 0.0,
-            Vector::Input(i) => vectors[i][c],
-            Vector::Sum(i, j) => vectors[i][c] + vectors[j][c],
-            Vector::Difference(i, j) => vectors[i][c] - vectors[j][c],
-            Vector::Flip(i) if c == 0 => -vectors[i][c],
-            Vector::Flip(i) => vectors[i][c],
-        };
-        (0..width).map(|c| self.basis.iter().map(|&vector| coordinate(c, vector)).collect()).collect()
-    }
-
     /// The invariants of vectors of one width and of parameters, in the plan's order.
     pub fn invariants_at(&self, vectors: &[&[f64]], params: &[f64]) -> Vec<f64> {
-        let basis = self.basis_at(vectors);
-        let sign = |c: usize| match (self.metric, c) {
-            (Metric::Minkowski, 0) => -1.0,
-            (Metric::Space, 0) => 0.0,
-            (Metric::Horizontal, c) if c + 1 == basis.len() => 0.0,
-            _ => 1.0,
+        let basis = &Basis::new(self, vectors);
+        let row = Plain { basis, inputs: vectors, params, epsilon: f64::EPSILON };
+        let value = |invariant: &Invariant| match invariant.sum() {
+            Sum::Products(vectors) => wedge(self.metric, basis, vectors),
+            _ => invariant.find(self.metric, &row).0,
         };
-        let dot = |a: usize, b: usize| -> f64 {
-            basis.iter().enumerate().map(|(c, v)| sign(c) * v[a] * v[b]).sum()
-        };
-        self.invariants
-            .iter()
-            .map(|invariant| match *invariant {
-                Invariant::Dot(a, b) | Invariant::Accurate(a, b) => dot(a, b),
-                Invariant::Along(a, b) => dot(a, b) / dot(b, b).sqrt(),
-                Invariant::Extreme(a) => {
-                    let squares = basis.iter().enumerate().map(|(c, v)| (sign(c) * v[a], v[a]));
-                    let square: f64 = squares.clone().map(|(x, y)| x * y).sum();
-                    if norm::is_accurate(square) { 0.0 } else { norm::scaled(squares.map(|(x, _)| x)) }
-                }
-                Invariant::First(i) => vectors[i][0],
-                Invariant::Last(i) => vectors[i][vectors[i].len() - 1],
-                Invariant::Margin(a) => {
-                    domain::margin(&basis.iter().map(|v| v[a]).collect::<Vec<f64>>(), params[0])
-                }
-                Invariant::Wedge(a, b, d) => {
-                    // Lagrange's identity.
-                    let minor =
-                        |i: usize, j: usize, b: usize| basis[i][a] * basis[j][b] - basis[j][a] * basis[i][b];
-                    let pairs = (0..basis.len()).flat_map(|j| (0..j).map(move |i| (i, j)));
-                    pairs.map(|(i, j)| sign(i) * sign(j) * minor(i, j, b) * minor(i, j, d)).sum()
-                }
-                Invariant::Param(p) => params[p],
-                Invariant::Epsilon => f64::EPSILON,
-            })
-            .collect()
+        self.invariants.iter().map(value).collect()
     }
 
     /// The linear combination of the basis vectors of some inputs.
     pub fn combination_at(&self, vectors: &[&[f64]], coefficients: &[f64]) -> Vec<f64> {
-        let combine = |v: &Vec<f64>| v.iter().zip(coefficients).map(|(v, a)| v * a).sum();
-        self.basis_at(vectors).iter().map(combine).collect()
+        let combine = |(_, v): (usize, &[f64])| v.iter().zip(coefficients).map(|(v, a)| v * a).sum();
+        Basis::new(self, vectors).coordinates().map(combine).collect()
     }
+}
+
+/// `⟨a∧b, a∧d⟩` by Lagrange's identity.
+fn wedge(metric: Metric, basis: &Basis<f64>, [a, b, d]: [usize; 3]) -> f64 {
+    let minors = |(i, x): (usize, &[f64]), (j, y): (usize, &[f64])| {
+        let minor = |b: usize| x[a] * y[b] - y[a] * x[b];
+        basis.lowered(metric, basis.lowered(metric, minor(b) * minor(d), i), j)
+    };
+    let before = |y: (usize, _)| basis.coordinates().take(y.0).map(move |x| minors(x, y)).sum::<f64>();
+    basis.coordinates().map(before).sum()
 }

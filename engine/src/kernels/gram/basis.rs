@@ -1,6 +1,7 @@
 //! Coordinates of basis vectors, block by block.
 
 use crate::formula::row::{Metric, Vector};
+use crate::formula::sums::End;
 use crate::numbers::lanes::Lanes;
 use crate::numbers::norm;
 use crate::numbers::simd::{Block, LANES};
@@ -71,16 +72,16 @@ pub(crate) fn lower<S: Block>(metric: Metric, x: S, c: impl Place) -> S {
     }
 }
 
-/// The norms of a basis vector whose squares, one in each lane, overflow or underflow, and the slopes by
-/// which they depend on their coordinates; 0 for other squares. `x(l, i, c)` is coordinate `c` of input `i`
-/// in lane `l`, of which the first `rows` have rows.
+/// For a basis vector whose squares, one in each lane, overflow or underflow: the slopes by which its norms
+/// depend on their coordinates, and the norms; 0 for other squares. `x(l, i, c)` is coordinate `c` of input
+/// `i` in lane `l`, of which the first `rows` have rows.
 #[inline(always)]
 pub(crate) fn extreme<const R: usize>(
     (metric, vector, width): (Metric, Vector, usize),
     squares: Lanes<R>,
     rows: usize,
     x: impl Fn(usize, usize, usize) -> f64,
-) -> (Lanes<R>, Lanes<R>) {
+) -> [Lanes<R>; 2] {
     let (mut norms, mut slopes) = (Lanes::splat(0.0), Lanes::splat(0.0));
     for l in 0..rows {
         if !norm::is_accurate(squares.get(l)) {
@@ -89,12 +90,12 @@ pub(crate) fn extreme<const R: usize>(
             slopes.set(l, slope(norm));
         }
     }
-    (norms, slopes)
+    [slopes, norms]
 }
 
 /// The slope of a norm along a coordinate, per unit of the coordinate: 0 if the norm is 0, NaN if it is not
 /// finite.
-pub(crate) fn slope(norm: f64) -> f64 {
+fn slope(norm: f64) -> f64 {
     match norm {
         0.0 => 0.0,
         norm if norm.is_finite() => norm.recip(),
@@ -116,12 +117,7 @@ pub(crate) fn scaled_norm(
         Metric::Space => 1..width,
         Metric::Horizontal => 0..width - 1,
     };
-    norm::scaled(coordinates.map(|c| match vector {
-        // A sign does not change the norm.
-        Vector::Input(i) | Vector::Flip(i) => x(i, c),
-        Vector::Sum(i, j) => x(i, c) + x(j, c),
-        Vector::Difference(i, j) => x(i, c) - x(j, c),
-        Vector::Time => f64::from(c == 0),
-        Vector::Height => f64::from(c + 1 == width),
-    }))
+    let unit = |c: usize, end: End| f64::from(c == end.coordinate(width));
+    // A sign does not change the norm.
+    norm::scaled(coordinates.map(|c| vector.coordinate(|i| x(i, c), |x| x, |end| unit(c, end))))
 }

@@ -19,11 +19,7 @@ impl<S: Scalar, const V: usize, const B: usize> Shares<S, V, B> {
     #[inline(always)]
     pub(crate) fn new() -> Self {
         let zero = S::zero();
-        Shares {
-            of_basis: [[[zero; B]; V]; 2],
-            of_upstream: [[zero; V]; 2],
-            received: Received::new(),
-        }
+        Shares { of_basis: [[[zero; B]; V]; 2], of_upstream: [[zero; V]; 2], received: Received::new() }
     }
 }
 

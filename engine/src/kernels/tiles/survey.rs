@@ -1,12 +1,13 @@
 //! What a formula reads of rows, and the linear combinations that it makes of them.
 
+use std::marker::PhantomData;
+
 use crate::formula::plan::{BASIS, INVARIANTS, Number, ROWS, VECTORS};
-use crate::formula::row::Invariant;
 use crate::formula::straight_line::Step;
 use crate::formula::sums::{BODY, END, leaves, region_of};
 use crate::kernels::gram::shares::{Shares, Surveyed};
 use crate::kernels::tiles::Tiles;
-use crate::kernels::tiles::invariants::{Tile, fill, input};
+use crate::kernels::tiles::invariants::{Multiplied, Tile, fill, input};
 use crate::kernels::tiles::terms::Terms;
 use crate::numbers::lanes::Lanes;
 use crate::numbers::simd::{Aligned, Avx2, Avx512, Block, LANES, Portable, dispatch_wide};
@@ -64,16 +65,6 @@ fn split<S: Block>(block: S, numbers: &mut [Number], [first, second]: [usize; HA
 #[inline(always)]
 fn joined<S: Block>(numbers: &[Number], [first, second]: [usize; HALVES]) -> S {
     S::join(&numbers[first].to_array(), &numbers[second].to_array())
-}
-
-/// How many products the derivatives of an invariant are made of.
-#[inline(always)]
-fn products_of(invariant: Invariant) -> usize {
-    match invariant {
-        Invariant::Wedge(..) => 4,
-        Invariant::Margin(_) | Invariant::Along(..) | Invariant::Extreme(_) => 1,
-        _ => 0,
-    }
 }
 
 /// What a formula reads of the rows, for all tiles. A tile has two groups of [`ROWS`] rows.
@@ -134,17 +125,16 @@ impl Survey {
                     fill::<S>(plan.metric, vector, rows, blocks);
                 }
             }
-            let read = Tile { step, width, rows, basis };
+            let read = Tile::<T, S> { step, width, rows, basis, numbers: PhantomData };
             for (dot, &(a, b)) in self.dots.iter_mut().zip(plan.layout.pairs()) {
-                dot.write(read.dot::<S>(a, b));
+                dot.write(read.dot(a, b));
             }
-            for (k, &invariant) in plan.invariants.iter().enumerate() {
-                let mut products = [S::splat(0.0); 4];
-                let value = read.invariant::<T, S>(invariant, &self.dots, &mut products);
+            for (k, invariant) in plan.invariants.iter().enumerate() {
+                let (value, products) = invariant.find(plan.metric, &Multiplied(&read, &self.dots));
                 let at = [tile * HALVES * count + k, (tile * HALVES + 1) * count + k];
                 split(value, &mut self.values, at);
                 if reverse {
-                    for (i, product) in products.into_iter().take(products_of(invariant)).enumerate() {
+                    for (i, product) in products.into_iter().take(invariant.kept()).enumerate() {
                         self.products[tile * count + k][i].write(product);
                     }
                 }
@@ -225,11 +215,11 @@ impl Survey {
         let mut products = [[zero; 4]; INVARIANTS];
         let end = if region_of(plan.metric, 0, width) == END { 0 } else { width - 1 };
         for (tile, weights) in weights.chunks(LANES).enumerate() {
-            for (k, &invariant) in plan.invariants.iter().enumerate() {
+            for (k, invariant) in plan.invariants.iter().enumerate() {
                 let at = [tile * HALVES * count + k, (tile * HALVES + 1) * count + k];
                 values[k] = joined::<S>(&self.values, at).lanes();
                 cotangents[k] = joined::<S>(&self.cotangents, at).lanes();
-                for i in 0..products_of(invariant) {
+                for i in 0..invariant.kept() {
                     products[k][i] = Lanes::from(self.products[tile * count + k][i].0);
                 }
             }

@@ -12,16 +12,13 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::formula::functions::Moving;
+use crate::formula::plain::{Basis, Plain};
 use crate::formula::plan::RowPlan;
-use crate::formula::row::{Invariant, Metric, Vector};
-use crate::formula::sums::{BODY, leaves, region_of};
-use crate::kernels::gram::basis::slope;
+use crate::formula::sums::{BODY, Sum, leaves, region_of};
 use crate::kernels::gram::shares::{Shares, Surveyed};
 use crate::kernels::gram::survey_one;
 use crate::kernels::operands::{Operands, row_shape};
 use crate::numbers::dual::Dual;
-use crate::numbers::norm;
-use crate::numbers::scalar::Scalar;
 use crate::tape::float::Float;
 use crate::tape::operation::Operation;
 use crate::tape::var::Var;
@@ -60,21 +57,11 @@ fn starts() -> impl Iterator<Item = usize> {
 
 /// One row, with tangents.
 struct Row {
-    /// The basis vectors: one coordinate of each, then the next.
-    basis: Vec<Moving>,
-    /// How many basis vectors there are.
-    count: usize,
+    basis: Basis<Moving>,
     params: Vec<Moving>,
     invariants: Vec<Moving>,
     /// See [`Surveyed`].
     products: Vec<[Moving; 4]>,
-}
-
-impl Row {
-    /// For each coordinate, those of the basis vectors.
-    fn coordinates(&self) -> impl Iterator<Item = &[Moving]> {
-        self.basis.chunks_exact(self.count)
-    }
 }
 
 /// Cotangents of a row's operands. The value of a dual number is the cotangent of the operand's tangent,
@@ -90,34 +77,6 @@ const ZERO: Moving = Dual { value: 0.0, partials: [0.0] };
 /// A number whose tangent is 0.
 fn constant(value: f64) -> Moving {
     Dual { value, partials: [0.0] }
-}
-
-/// The factor by which the metric lowers an index: that of coordinate `c`.
-fn lower(metric: Metric, c: usize, width: usize) -> Moving {
-    constant(match (metric, c) {
-        (Metric::Minkowski, 0) => -1.0,
-        (Metric::Space, 0) => 0.0,
-        (Metric::Horizontal, c) if c + 1 == width => 0.0,
-        _ => 1.0,
-    })
-}
-
-/// The component ⟨a, b⟩/‖b‖ of a vector a along b, and the norm ‖b‖. Both vectors are scaled by
-/// their largest coordinates, so that no square overflows.
-fn component(pairs: impl Iterator<Item = (Moving, Moving)> + Clone) -> (Moving, Moving) {
-    let larger = |largest: f64, x: Moving| largest.max(x.value.abs());
-    let unit_a = pairs.clone().fold(f64::MIN_POSITIVE, |largest, (a, _)| larger(largest, a));
-    let unit_b = pairs.clone().fold(f64::MIN_POSITIVE, |largest, (_, b)| larger(largest, b));
-    let (mut dot, mut square) = (ZERO, ZERO);
-    for (a, b) in pairs {
-        let b = b / constant(unit_b);
-        dot = dot + a / constant(unit_a) * b;
-        square = square + b * b;
-    }
-    let norm = square.sqrt();
-    // The component is 0 where b has length 0, and NaN where b holds a NaN.
-    let along = if norm.value > 0.0 { dot / norm * constant(unit_a) } else { norm };
-    (along, norm * constant(unit_b))
 }
 
 impl RowDerivative {
@@ -156,22 +115,8 @@ impl RowDerivative {
     }
 
     fn row(&self, vectors: &[Vec<Moving>], params: Vec<Moving>, epsilon: f64) -> Row {
-        let (plan, width) = (self.plan, vectors[0].len());
-        let coordinate = |c: usize, vector: Vector| match vector {
-            Vector::Time => constant(f64::from(c == 0)),
-            Vector::Height => constant(f64::from(c + 1 == width)),
-            _ if plan.metric == Metric::Horizontal && c + 1 == width => ZERO,
-            Vector::Input(i) => vectors[i][c],
-            Vector::Sum(i, j) => vectors[i][c] + vectors[j][c],
-            Vector::Difference(i, j) => vectors[i][c] - vectors[j][c],
-            Vector::Flip(i) if c == 0 => -vectors[i][c],
-            Vector::Flip(i) => vectors[i][c],
-        };
-        let mut basis = Vec::with_capacity(width * plan.basis.len());
-        for c in 0..width {
-            basis.extend(plan.basis.iter().map(|&vector| coordinate(c, vector)));
-        }
-        let coordinates = || basis.chunks_exact(plan.basis.len());
+        let (plan, metric) = (self.plan, self.plan.metric);
+        let basis = Basis::new(plan, vectors);
         // Values of margins and wedges are taken from the kernel, which computes them more accurately than
         // the sums of products here. Only the tangents are from those.
         let values: Vec<Vec<f64>> = vectors.iter().map(|v| v.iter().map(|x| x.value).collect()).collect();
@@ -179,51 +124,20 @@ impl RowDerivative {
         let rows: Vec<&[f64]> = values.iter().map(Vec::as_slice).collect();
         let accurate = survey_one(plan, &rows, &param_values);
 
-        let mut products = vec![[ZERO; 4]; plan.invariants.len()];
-        let mut invariants = Vec::with_capacity(plan.invariants.len());
-        for (k, &invariant) in plan.invariants.iter().enumerate() {
-            let dot = |a: usize, b: usize| {
-                let terms =
-                    coordinates().enumerate().map(|(c, v)| v[a] * v[b] * lower(plan.metric, c, width));
-                terms.fold(ZERO, |sum, x| sum + x)
-            };
-            invariants.push(match invariant {
-                Invariant::Dot(a, b) | Invariant::Accurate(a, b) => dot(a, b),
-                Invariant::Wedge(a, b, c) => {
-                    let [aa, ab, ac, bc] = [dot(a, a), dot(a, b), dot(a, c), dot(b, c)];
-                    products[k] = [aa, ab, ac, bc];
-                    Dual { value: accurate[k], ..aa * bc - ab * ac }
-                }
-                Invariant::Along(a, b) => {
-                    let lowered = |(c, v): (usize, &[Moving])| (v[a], v[b] * lower(plan.metric, c, width));
-                    let (along, norm) = component(coordinates().enumerate().map(lowered));
-                    products[k][0] = norm;
-                    along
-                }
-                Invariant::Extreme(a) => {
-                    if norm::is_accurate(dot(a, a).value) {
-                        ZERO
-                    } else {
-                        let lowered =
-                            |(c, v): (usize, &[Moving])| (v[a], v[a] * lower(plan.metric, c, width));
-                        let (_, norm) = component(coordinates().enumerate().map(lowered));
-                        // Second derivatives would need squares; they are NaN.
-                        let of_second = if norm.value == 0.0 { 0.0 } else { f64::NAN };
-                        products[k][0] = Dual { value: slope(norm.value), partials: [of_second] };
-                        norm
-                    }
-                }
-                Invariant::First(i) => vectors[i][0],
-                Invariant::Last(i) => vectors[i][width - 1],
-                Invariant::Margin(a) => {
-                    products[k][0] = coordinates().fold(ZERO, |sum, v| sum + v[a] * v[a]);
-                    Dual { value: accurate[k], ..constant(1.0) + params[0] * products[k][0] }
-                }
-                Invariant::Param(q) => params[q],
-                Invariant::Epsilon => constant(epsilon),
-            });
+        let row = Plain { basis: &basis, inputs: vectors, params: &params, epsilon };
+        let (mut invariants, mut products) = (Vec::new(), Vec::new());
+        for (invariant, accurate) in plan.invariants.iter().zip(accurate) {
+            let (mut value, mut parts) = invariant.find(metric, &row);
+            match invariant.sum() {
+                Sum::Exact(_, _, Some(_)) | Sum::Products(_) => value.value = accurate,
+                // Second derivatives would need squares; they are NaN.
+                Sum::Norm(_) if value.value != 0.0 => parts[0].partials = [f64::NAN],
+                _ => {}
+            }
+            invariants.push(value);
+            products.push(parts);
         }
-        Row { basis, count: plan.basis.len(), params, invariants, products }
+        Row { basis, params, invariants, products }
     }
 
     /// Some rows, with tangents.
@@ -265,7 +179,7 @@ impl RowDerivative {
             return vec![outputs[0].partials[0]];
         }
         let combine = |v: &[Moving]| v.iter().zip(outputs).fold(ZERO, |sum, (&v, &a)| sum + a * v);
-        row.coordinates().map(|v| combine(v).partials[0]).collect()
+        row.basis.coordinates().map(|(_, v)| combine(v).partials[0]).collect()
     }
 
     /// The invariants of a row, and the cotangents of the scalar function's outputs: ⟨g, v_b⟩.
@@ -274,7 +188,7 @@ impl RowDerivative {
             if !self.plan.vector {
                 return constant(g[0]);
             }
-            row.coordinates().zip(g).fold(ZERO, |sum, (v, &g)| sum + v[b] * constant(g))
+            row.basis.coordinates().zip(g).fold(ZERO, |sum, ((_, v), &g)| sum + v[b] * constant(g))
         });
         row.invariants.iter().copied().chain(upstream).collect()
     }
@@ -282,7 +196,7 @@ impl RowDerivative {
     /// The cotangents of L = Σ ȧ_b ⟨g, v_b⟩ + a_b ⟨g, v̇_b⟩. With the dual numbers u_b = ⟨g,
     /// v_b⟩, those of the invariants are Σ_b u_b ∂a_b/∂G. `results`: the outputs and these.
     fn cotangents(&self, row: &Row, g: &[f64], results: &[Moving]) -> Cotangents {
-        let (plan, width) = (self.plan, row.basis.len() / row.count);
+        let (plan, width) = (self.plan, row.basis.width);
         let (outputs, invariant_cotangents) = results.split_at(plan.outputs);
         let mut shares = Shares::new();
         let surveyed = Surveyed {
@@ -295,9 +209,9 @@ impl RowDerivative {
         shares.compute(plan, surveyed);
         let mut vectors = vec![vec![ZERO; width]; plan.vectors];
         for (i, vector) in vectors.iter_mut().enumerate() {
-            for (c, x) in vector.iter_mut().enumerate() {
+            for (x, (c, v)) in vector.iter_mut().zip(row.basis.coordinates()) {
                 let region = if plan.layout.has_end { region_of(plan.metric, c, width) } else { BODY };
-                for (a, &v) in row.basis[c * row.count..][..row.count].iter().enumerate() {
+                for (a, &v) in v.iter().enumerate() {
                     if leaves(plan.metric, region) && plan.layout.receives[i][a] {
                         *x = *x + shares.of_basis[region][i][a] * v;
                     }

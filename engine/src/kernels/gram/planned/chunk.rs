@@ -7,12 +7,12 @@ use std::ops::Range;
 use smallvec::{SmallVec, smallvec};
 
 use crate::formula::plan::{BASIS, INVARIANTS, Number, PAIRS, PARAMS, ROWS, RowPlan, VECTORS};
-use crate::formula::row::{Invariant, Metric, Vector};
+use crate::formula::row::Metric;
+use crate::formula::sums::{End, RowSums, Terms, component};
 use crate::kernels::gram::{GROUPS, NARROW, basis};
 use crate::kernels::operands::{Operand, Parameter};
 use crate::kernels::wedge;
 use crate::numbers::compensated::Compensated;
-use crate::numbers::scalar::Scalar;
 use crate::numbers::scratch;
 use crate::numbers::simd::{Aligned, Block, LANES, ask_ahead, asks_ahead, read};
 use crate::numbers::storage::Storage;
@@ -196,13 +196,14 @@ impl<'a, 'b, T: Storage, S: Block> Chunk<'a, 'b, T, S> {
         // A loop: calls in the closure of a `for_each` would not be compiled for the instruction set.
         for (slot, inputs) in slot.chunks_exact_mut(blocks).zip(self.inputs[..count * v].chunks(ROWS * v)) {
             for (l, x) in inputs.chunks_exact(v).enumerate() {
-                match plan.basis[b] {
-                    Vector::Input(i) => fill::<T, S>(x[i], slot, l, horizontal),
-                    Vector::Flip(i) => {
+                match plan.basis[b].terms() {
+                    Terms::One(i, flips) => {
                         fill::<T, S>(x[i], slot, l, horizontal);
-                        slot[0][l].write(basis::flip(slot[0][l].read::<S>(), 0));
+                        if flips {
+                            slot[0][l].write(basis::flip(slot[0][l].read::<S>(), 0));
+                        }
                     }
-                    Vector::Sum(i, j) => fill_from_two(
+                    Terms::Sum(i, j) => fill_from_two(
                         [x[i], x[j]],
                         slot,
                         l,
@@ -210,7 +211,7 @@ impl<'a, 'b, T: Storage, S: Block> Chunk<'a, 'b, T, S> {
                         #[inline(always)]
                         |x: S, y| x + y,
                     ),
-                    Vector::Difference(i, j) => fill_from_two(
+                    Terms::Difference(i, j) => fill_from_two(
                         [x[i], x[j]],
                         slot,
                         l,
@@ -218,8 +219,7 @@ impl<'a, 'b, T: Storage, S: Block> Chunk<'a, 'b, T, S> {
                         #[inline(always)]
                         |x: S, y| x - y,
                     ),
-                    Vector::Time => fill_unit::<S>(0, slot, l),
-                    Vector::Height => fill_unit::<S>(width - 1, slot, l),
+                    Terms::Unit(end) => fill_unit::<S>(end.coordinate(width), slot, l),
                 }
             }
         }
@@ -274,118 +274,20 @@ impl<'a, 'b, T: Storage, S: Block> Chunk<'a, 'b, T, S> {
     /// The invariants of a group, of which there are `rows` rows.
     #[inline(always)]
     fn group(&mut self, g: usize, rows: usize) {
-        let (plan, metric, first) = (self.plan, self.plan.metric, g * ROWS);
+        let (plan, metric) = (self.plan, self.plan.metric);
         for (position, &(a, b)) in plan.layout.pairs().iter().enumerate() {
             self.dots[position] = S::sums(&self.dot(a, b, g, metric));
         }
-        let params = self.params[g];
-        for (k, &invariant) in plan.invariants.iter().enumerate() {
+        for (k, invariant) in plan.invariants.iter().enumerate() {
             let at = g * plan.invariants.len() + k;
-            let mut products = [Number::splat(0.0); 4];
-            let mut value = match invariant {
-                Invariant::Dot(a, b) => self.product(a, b),
-                Invariant::Accurate(a, b) => self.accurate(a, b, g, metric).value(),
-                Invariant::Margin(a) => {
-                    let square = self.accurate(a, a, g, Metric::Euclidean);
-                    products[0] = square.sum;
-                    square.margin(params[0])
-                }
-                Invariant::Along(a, b) => {
-                    let (along, norm) = self.along(a, b, g);
-                    products[0] = norm;
-                    along
-                }
-                Invariant::Extreme(a) => {
-                    let (v, inputs) = (plan.vectors, &self.inputs[first * plan.vectors..]);
-                    let (norm, slope) = basis::extreme(
-                        (metric, plan.basis[a], self.width),
-                        self.product(a, a),
-                        rows,
-                        #[inline(always)]
-                        |l, i, c| inputs[l * v + i][c].to_f64(),
-                    );
-                    products[0] = slope;
-                    norm
-                }
-                Invariant::Wedge(a, b, c) => {
-                    products =
-                        [self.product(a, a), self.product(a, b), self.product(a, c), self.product(b, c)];
-                    self.wedge([a, b, c], &products, first, rows)
-                }
-                Invariant::First(i) => self.coordinate(i, 0, first, rows),
-                Invariant::Last(i) => self.coordinate(i, self.width - 1, first, rows),
-                Invariant::Param(q) => params[q],
-                Invariant::Epsilon => Number::splat(T::EPSILON),
-            };
+            let (mut value, parts) = invariant.find(metric, &Group { chunk: self, g, rows });
             // Lanes without a row of their own repeat the first row.
             for l in rows..ROWS {
                 value.set(l, value.get(0));
             }
             self.values[at] = value;
-            self.products[at] = products;
+            self.products[at] = parts;
         }
-    }
-
-    /// The inner product of two basis vectors, summed.
-    #[inline(always)]
-    fn product(&self, a: usize, b: usize) -> Number {
-        self.dots[self.plan.layout.position(a, b)]
-    }
-
-    #[inline(always)]
-    fn coordinate(&self, input: usize, c: usize, first: usize, rows: usize) -> Number {
-        let mut coordinates = Number::splat(0.0);
-        for l in 0..rows {
-            coordinates.set(l, self.inputs[(first + l) * self.plan.vectors + input][c].to_f64());
-        }
-        coordinates
-    }
-
-    /// The components ⟨a, b⟩/‖b‖ and the norms ‖b‖. They are computed in units of the largest
-    /// coordinate, as squares may overflow.
-    #[inline(always)]
-    fn along(&self, a: usize, b: usize, g: usize) -> (Number, Number) {
-        let metric = self.plan.metric;
-        let (x, y) = (self.group_blocks(a, g), self.group_blocks(b, g));
-        let (mut units_a, mut units_b) = (Number::splat(0.0), Number::splat(0.0));
-        let (mut dots, mut squares) = ([S::splat(0.0); ROWS], [S::splat(0.0); ROWS]);
-        for l in 0..ROWS {
-            let (unit_x, unit_y) = (largest::<S>(metric, x, l), largest::<S>(metric, y, l));
-            for k in 0..self.blocks {
-                let along = basis::lower(metric, y[k][l].read::<S>(), k * LANES) / S::splat(unit_y);
-                dots[l] = dots[l] + x[k][l].read::<S>() / S::splat(unit_x) * along;
-                squares[l] = squares[l] + along * along;
-            }
-            units_a.set(l, unit_x);
-            units_b.set(l, unit_y);
-        }
-        let norm = S::sums(&squares).sqrt();
-        let component = S::sums(&dots) / norm * units_a;
-        (Scalar::select(Number::splat(0.0).lt(norm), component, norm), norm * units_b)
-    }
-
-    #[inline(always)]
-    fn wedge(&self, vectors: [usize; 3], products: &[Number; 4], first: usize, rows: usize) -> Number {
-        let metric = self.plan.metric;
-        let by_products = wedge::by_products(products);
-        let wide = wedge::wide(by_products, products);
-        let is_area = wedge::is_area(metric, vectors);
-        if is_area && (0..rows).all(|l| wide.get(l)) {
-            return by_products;
-        }
-        let slopes = wedge::slopes(products);
-        let mut parts = [[S::splat(0.0); ROWS]; 3];
-        for l in 0..rows {
-            if is_area && wide.get(l) {
-                continue;
-            }
-            let residuals = self.residuals(vectors, [slopes[0].get(l), slopes[1].get(l)], first + l);
-            for i in 0..3 {
-                parts[i][l] = residuals[i];
-            }
-        }
-        let value = wedge::value(products, [S::sums(&parts[0]), S::sums(&parts[1]), S::sums(&parts[2])]);
-        if is_area { Scalar::select(wide, by_products, value) } else { value }
     }
 
     /// The products of the [residuals](wedge::Residuals) of one row. `vectors`: the positions of a, b and c
@@ -405,6 +307,97 @@ impl<'a, 'b, T: Storage, S: Block> Chunk<'a, 'b, T, S> {
             residuals.add(basis, &blocks, at);
         }
         residuals.sums()
+    }
+}
+
+/// A group of a chunk, of which there are `rows` rows.
+struct Group<'c, 'a, 'b, T, S> {
+    chunk: &'c Chunk<'a, 'b, T, S>,
+    g: usize,
+    rows: usize,
+}
+
+impl<'a, T: Storage, S: Block> Group<'_, 'a, '_, T, S> {
+    /// The inputs of the rows, one row after another.
+    #[inline(always)]
+    fn inputs(&self) -> &[&'a [T]] {
+        &self.chunk.inputs[self.g * ROWS * self.chunk.plan.vectors..]
+    }
+}
+
+impl<T: Storage, S: Block> RowSums for Group<'_, '_, '_, T, S> {
+    type Number = Number;
+
+    #[inline(always)]
+    fn plain(&self, a: usize, b: usize) -> Number {
+        self.chunk.dots[self.chunk.plan.layout.position(a, b)]
+    }
+
+    #[inline(always)]
+    fn exact(&self, a: usize, b: usize, metric: Metric) -> Compensated<Number> {
+        self.chunk.accurate(a, b, self.g, metric)
+    }
+
+    #[inline(always)]
+    fn scaled(&self, a: usize, b: usize) -> [Number; 2] {
+        let (metric, blocks) = (self.chunk.plan.metric, self.chunk.blocks);
+        let (x, y) = (self.chunk.group_blocks(a, self.g), self.chunk.group_blocks(b, self.g));
+        let (mut units_a, mut units_b) = (Number::splat(0.0), Number::splat(0.0));
+        let (mut dots, mut squares) = ([S::splat(0.0); ROWS], [S::splat(0.0); ROWS]);
+        for l in 0..ROWS {
+            let (unit_x, unit_y) = (largest::<S>(metric, x, l), largest::<S>(metric, y, l));
+            for k in 0..blocks {
+                let along = basis::lower(metric, y[k][l].read::<S>(), k * LANES) / S::splat(unit_y);
+                dots[l] = dots[l] + x[k][l].read::<S>() / S::splat(unit_x) * along;
+                squares[l] = squares[l] + along * along;
+            }
+            units_a.set(l, unit_x);
+            units_b.set(l, unit_y);
+        }
+        component(S::sums(&dots), S::sums(&squares), [units_a, units_b])
+    }
+
+    #[inline(always)]
+    fn norm(&self, a: usize) -> [Number; 2] {
+        let (plan, inputs) = (self.chunk.plan, self.inputs());
+        basis::extreme(
+            (plan.metric, plan.basis[a], self.chunk.width),
+            self.plain(a, a),
+            self.rows,
+            #[inline(always)]
+            |l, i, c| inputs[l * plan.vectors + i][c].to_f64(),
+        )
+    }
+
+    #[inline(always)]
+    fn entry(&self, input: usize, end: End) -> Number {
+        let (v, c) = (self.chunk.plan.vectors, end.coordinate(self.chunk.width));
+        let mut coordinates = Number::splat(0.0);
+        for l in 0..self.rows {
+            coordinates.set(l, self.inputs()[l * v + input][c].to_f64());
+        }
+        coordinates
+    }
+
+    #[inline(always)]
+    fn wedge(&self, vectors: [usize; 3], products: &[Number; 4]) -> Number {
+        wedge::group::<S>(
+            (self.chunk.plan.metric, vectors),
+            products,
+            self.rows,
+            #[inline(always)]
+            |l, slopes| self.chunk.residuals(vectors, slopes, self.g * ROWS + l),
+        )
+    }
+
+    #[inline(always)]
+    fn param(&self, p: usize) -> Number {
+        self.chunk.params[self.g][p]
+    }
+
+    #[inline(always)]
+    fn epsilon(&self) -> Number {
+        Number::splat(T::EPSILON)
     }
 }
 

@@ -95,13 +95,7 @@ where
     unrolled::<I>(
         #[inline(always)]
         |k| {
-            F::INVARIANTS[k].pull(
-                cotangents[k],
-                values[k],
-                &rows.products[k],
-                rows.params[0],
-                &mut received,
-            );
+            F::INVARIANTS[k].pull(cotangents[k], values[k], &rows.products[k], rows.params[0], &mut received);
         },
     );
     let mut shares = Shares::new();

@@ -1,16 +1,16 @@
 //! Reads rows for a formula: their basis vectors, block by block, and the inner products of these.
 
+use std::marker::PhantomData;
 use std::ops::Range;
 
 use crate::formula::plan::{Number, PARAMS, ROWS};
-use crate::formula::row::{Invariant, Metric, RowFormula, Vector, has_invariant};
-use crate::formula::sums::paired;
+use crate::formula::row::{Metric, RowFormula};
+use crate::formula::sums::{End, RowSums, Sum, component, has_scaled, paired};
 use crate::kernels::gram::basis::{extreme, flip, lower, unit, without};
 use crate::kernels::operands::{Operand, Parameter};
 use crate::kernels::wedge;
 use crate::numbers::compensated::Compensated;
 use crate::numbers::lanes::unrolled;
-use crate::numbers::scalar::Scalar;
 use crate::numbers::simd::{Block, for_each_block};
 use crate::numbers::storage::Storage;
 
@@ -55,14 +55,14 @@ where
     }
     let mut basis = [S::splat(0.0); B];
     for b in 0..B {
-        basis[b] = match F::BASIS[b] {
-            Vector::Input(i) => inputs[i],
-            Vector::Sum(i, j) => inputs[i] + inputs[j],
-            Vector::Difference(i, j) => inputs[i] - inputs[j],
-            Vector::Flip(i) => flip(inputs[i], c),
-            Vector::Time => unit(0, c),
-            Vector::Height => unit(width - 1, c),
-        };
+        basis[b] = F::BASIS[b].coordinate(
+            #[inline(always)]
+            |i| inputs[i],
+            #[inline(always)]
+            |x| flip(x, c),
+            #[inline(always)]
+            |end| unit(end.coordinate(width), c),
+        );
     }
     basis
 }
@@ -70,8 +70,7 @@ where
 /// What is kept of rows beside the invariants, a row in each lane.
 #[derive(Clone, Copy)]
 pub(super) struct Rows<const I: usize> {
-    /// What the derivatives of the invariants are made of: the squared norm behind a margin, the norm
-    /// behind a component, the products behind a wedge.
+    /// The parts of the sums that the reverse pass reads.
     pub(super) products: [[Number; 4]; I],
     pub(super) params: [Number; PARAMS],
 }
@@ -100,8 +99,8 @@ pub(super) struct Survey<S, const B: usize, const I: usize, const O: usize> {
     /// Inner products of basis vectors, of each row, before they are summed over the lanes of a block.
     dots: [[[S; ROWS]; B]; B],
     accurate: [[Compensated<S>; ROWS]; I],
-    /// The inner products of a component and its norm, or those of the residuals of a wedge.
-    parts: [[[S; ROWS]; 3]; I],
+    /// The inner products of a component and its norm.
+    parts: [[[S; ROWS]; 2]; I],
     upstream: [[S; ROWS]; O],
     units: [Number; B],
 }
@@ -113,7 +112,7 @@ impl<S: Block, const B: usize, const I: usize, const O: usize> Survey<S, B, I, O
         Survey {
             dots: [[[zero; ROWS]; B]; B],
             accurate: [[Compensated::default(); ROWS]; I],
-            parts: [[[zero; ROWS]; 3]; I],
+            parts: [[[zero; ROWS]; 2]; I],
             upstream: [[zero; ROWS]; O],
             units: [Number::splat(0.0); B],
         }
@@ -137,6 +136,7 @@ impl<S: Block, const B: usize, const I: usize, const O: usize> Survey<S, B, I, O
     {
         let zero = S::splat(0.0);
         let needed = const { inner_products::<F, V, B, I, O>() };
+        let sums = const { sums::<F, V, B, I, O>() };
         for (l, row) in rows.iter().enumerate() {
             let units = units::<F, T, S, V, B, I, O>(row, width);
             let (mut dots, mut upstream_sums) = ([[zero; B]; B], [zero; O]);
@@ -158,12 +158,12 @@ impl<S: Block, const B: usize, const I: usize, const O: usize> Survey<S, B, I, O
                     }
                     unrolled::<I>(
                         #[inline(always)]
-                        |k| match F::INVARIANTS[k] {
-                            Invariant::Accurate(a, b) => {
-                                accurate[k].add_product::<T>(basis[a], lower(F::METRIC, basis[b], c));
+                        |k| match sums[k] {
+                            Sum::Exact(a, b, own) => {
+                                let lowered = lower(own.unwrap_or(F::METRIC), basis[b], c);
+                                accurate[k].add_product::<T>(basis[a], lowered);
                             }
-                            Invariant::Margin(a) => accurate[k].add_square::<T>(basis[a]),
-                            Invariant::Along(a, b) => {
+                            Sum::Scaled(a, b) => {
                                 let along = lower(F::METRIC, basis[b], c) / S::splat(units[b]);
                                 parts[k][0] = parts[k][0] + basis[a] / S::splat(units[a]) * along;
                                 parts[k][1] = parts[k][1] + along * along;
@@ -187,17 +187,16 @@ impl<S: Block, const B: usize, const I: usize, const O: usize> Survey<S, B, I, O
             }
             unrolled::<I>(
                 #[inline(always)]
-                |k| match F::INVARIANTS[k] {
-                    Invariant::Accurate(..) | Invariant::Margin(_) => self.accurate[k][l] = accurate[k],
-                    Invariant::Along(..) => {
+                |k| match sums[k] {
+                    Sum::Exact(..) => self.accurate[k][l] = accurate[k],
+                    Sum::Scaled(..) => {
                         (self.parts[k][0][l], self.parts[k][1][l]) = (parts[k][0], parts[k][1])
                     }
-                    Invariant::First(i) => values[k].set(l, row[i][0].to_f64()),
-                    Invariant::Last(i) => values[k].set(l, row[i][width - 1].to_f64()),
+                    Sum::Entry(i, end) => values[k].set(l, row[i][end.coordinate(width)].to_f64()),
                     _ => {}
                 },
             );
-            if has_invariant!(F, Invariant::Along(..)) {
+            if const { has_scaled(&F::INVARIANTS) } {
                 for b in 0..B {
                     self.units[b].set(l, units[b]);
                 }
@@ -240,65 +239,23 @@ impl<S: Block, const B: usize, const I: usize, const O: usize> Survey<S, B, I, O
                 }
             }
         }
-        let dot = |a: usize, b: usize| dots[a.min(b)][a.max(b)];
         unrolled::<I>(
             #[inline(always)]
             |k| {
-                let products = &mut read.products[k];
-                values[k] = match F::INVARIANTS[k] {
-                    Invariant::Dot(a, b) => dot(a, b),
-                    Invariant::Accurate(..) => Compensated::totals::<T, ROWS>(&self.accurate[k]).value(),
-                    Invariant::Margin(_) => {
-                        let square = Compensated::totals::<T, ROWS>(&self.accurate[k]);
-                        products[0] = square.sum;
-                        square.margin(read.params[0])
-                    }
-                    Invariant::Along(a, b) => {
-                        let norm = S::sums(&self.parts[k][1]).sqrt();
-                        let component = S::sums(&self.parts[k][0]) / norm * self.units[a];
-                        products[0] = norm * self.units[b];
-                        Scalar::select(Number::splat(0.0).lt(norm), component, norm)
-                    }
-                    Invariant::Extreme(a) => {
-                        let (norm, slope) = extreme(
-                            (F::METRIC, F::BASIS[a], rows[0][0].len()),
-                            dot(a, a),
-                            rows.len(),
-                            #[inline(always)]
-                            |l, i, c| rows[l][i][c].to_f64(),
-                        );
-                        products[0] = slope;
-                        norm
-                    }
-                    Invariant::Wedge(a, b, c) => {
-                        *products = [dot(a, a), dot(a, b), dot(a, c), dot(b, c)];
-                        let by_products = wedge::by_products(products);
-                        let wide = wedge::wide(by_products, products);
-                        let is_area = wedge::is_area(F::METRIC, [a, b, c]);
-                        if is_area && (0..rows.len()).all(|l| wide.get(l)) {
-                            by_products
-                        } else {
-                            let slopes = wedge::slopes(products);
-                            for (l, row) in rows.iter().enumerate() {
-                                if is_area && wide.get(l) {
-                                    continue;
-                                }
-                                let slopes = [slopes[0].get(l), slopes[1].get(l)];
-                                let residuals = residuals::<F, T, S, V, B, I, O>(row, [a, b, c], slopes);
-                                for i in 0..3 {
-                                    self.parts[k][i][l] = residuals[i];
-                                }
-                            }
-                            let parts = &self.parts[k];
-                            let residuals = [S::sums(&parts[0]), S::sums(&parts[1]), S::sums(&parts[2])];
-                            let value = wedge::value(products, residuals);
-                            if is_area { Scalar::select(wide, by_products, value) } else { value }
-                        }
-                    }
-                    Invariant::Param(q) => read.params[q],
-                    Invariant::Epsilon => Number::splat(T::EPSILON),
-                    Invariant::First(_) | Invariant::Last(_) => values[k],
+                let (survey, params, entry) = (&*self, &read.params, values[k]);
+                let group = Group::<F, T, S, V, B, I, O> {
+                    survey,
+                    k,
+                    rows,
+                    dots: &dots,
+                    params,
+                    entry,
+                    formula: PhantomData,
                 };
+                let (value, parts) = F::INVARIANTS[k].find(F::METRIC, &group);
+                values[k] = value;
+                let kept = F::INVARIANTS[k].kept();
+                read.products[k][..kept].copy_from_slice(&parts[..kept]);
             },
         );
         // Lanes without a row of their own repeat the first row.
@@ -308,6 +265,94 @@ impl<S: Block, const B: usize, const I: usize, const O: usize> Survey<S, B, I, O
             }
         }
     }
+}
+
+/// The sums of some rows, for invariant `k`.
+struct Group<'r, F, T, S, const V: usize, const B: usize, const I: usize, const O: usize> {
+    survey: &'r Survey<S, B, I, O>,
+    k: usize,
+    rows: &'r [Row<'r, T, V>],
+    dots: &'r [[Number; B]; B],
+    params: &'r [Number; PARAMS],
+    /// The coordinates at an end, if that is the invariant.
+    entry: Number,
+    formula: PhantomData<F>,
+}
+
+impl<F, T, S, const V: usize, const B: usize, const I: usize, const O: usize> RowSums
+    for Group<'_, F, T, S, V, B, I, O>
+where
+    F: RowFormula<V, B, I, O>,
+    T: Storage,
+    S: Block,
+{
+    type Number = Number;
+
+    #[inline(always)]
+    fn plain(&self, a: usize, b: usize) -> Number {
+        self.dots[a.min(b)][a.max(b)]
+    }
+
+    #[inline(always)]
+    fn exact(&self, _: usize, _: usize, _: Metric) -> Compensated<Number> {
+        Compensated::totals::<T, ROWS>(&self.survey.accurate[self.k])
+    }
+
+    #[inline(always)]
+    fn scaled(&self, a: usize, b: usize) -> [Number; 2] {
+        let [dot, square] = &self.survey.parts[self.k];
+        component(S::sums(dot), S::sums(square), [self.survey.units[a], self.survey.units[b]])
+    }
+
+    #[inline(always)]
+    fn norm(&self, a: usize) -> [Number; 2] {
+        extreme(
+            (F::METRIC, F::BASIS[a], self.rows[0][0].len()),
+            self.plain(a, a),
+            self.rows.len(),
+            #[inline(always)]
+            |l, i, c| self.rows[l][i][c].to_f64(),
+        )
+    }
+
+    #[inline(always)]
+    fn entry(&self, _: usize, _: End) -> Number {
+        self.entry
+    }
+
+    #[inline(always)]
+    fn wedge(&self, vectors: [usize; 3], products: &[Number; 4]) -> Number {
+        wedge::group::<S>(
+            (F::METRIC, vectors),
+            products,
+            self.rows.len(),
+            #[inline(always)]
+            |l, slopes| residuals::<F, T, S, V, B, I, O>(&self.rows[l], vectors, slopes),
+        )
+    }
+
+    #[inline(always)]
+    fn param(&self, p: usize) -> Number {
+        self.params[p]
+    }
+
+    #[inline(always)]
+    fn epsilon(&self) -> Number {
+        Number::splat(T::EPSILON)
+    }
+}
+
+/// What the invariants are functions of.
+const fn sums<F, const V: usize, const B: usize, const I: usize, const O: usize>() -> [Sum; I]
+where
+    F: RowFormula<V, B, I, O>,
+{
+    let (mut sums, mut k) = ([Sum::Nothing; I], 0);
+    while k < I {
+        sums[k] = F::INVARIANTS[k].sum();
+        k += 1;
+    }
+    sums
 }
 
 /// The largest coordinates of the basis vectors, for formulas with a component: the squares of its
@@ -323,7 +368,7 @@ where
     S: Block,
 {
     let mut units = [f64::MIN_POSITIVE; B];
-    if !has_invariant!(F, Invariant::Along(..)) {
+    if !const { has_scaled(&F::INVARIANTS) } {
         return units;
     }
     let mut largest = [S::splat(0.0); B];
