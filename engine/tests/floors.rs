@@ -219,3 +219,35 @@ fn the_picture_has_these_floors() {
     let shown: Vec<&str> = names.map(identifier).filter(|name| rank(name).is_some()).collect();
     assert!(shown.into_iter().eq(FLOORS.into_iter().rev()), "{picture}");
 }
+
+/// The variants of invariants and basis vectors that a file names: arms of matches, mostly.
+fn variants(source: &str) -> usize {
+    let code = code(source);
+    let named = |name: &str| {
+        code.match_indices(name)
+            .filter(|(at, _)| !code[..*at].ends_with(|c: char| c.is_alphanumeric() || c == '_'))
+            .filter(|(at, _)| {
+                code[at + name.len()..].starts_with(|c: char| c.is_uppercase() || c == '{' || c == '*')
+            })
+            .count()
+    };
+    named("Invariant::") + named("Vector::")
+}
+
+#[test]
+fn one_file_says_what_invariants_and_basis_vectors_are_made_of() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut all = Vec::new();
+    files(&src, &mut all);
+    all.retain(|path| variants(&fs::read_to_string(path).unwrap()) > 0);
+    all.sort();
+    // The macro `row_formula!` brings the variants into the scope of a formula.
+    assert_eq!(all, ["formula/row.rs", "formula/sums.rs"].map(|file| src.join(file)));
+    for (source, count) in [
+        ("match v { Vector::Input(i) => i, crate::formula::row::Invariant::Dot(..) => 0 }", 2),
+        ("let k = Invariant::kept(i); // Invariant::Dot\nMyVector::Input; [Vector::flips]", 0),
+        ("use crate::formula::row::Vector::{Input, Sum};", 1),
+    ] {
+        assert_eq!(variants(source), count, "{source}");
+    }
+}
