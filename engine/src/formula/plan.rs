@@ -87,12 +87,13 @@ impl Layout {
         let (mut pairs, mut count) = ([(0, 0); PAIRS], 0);
         let mut position = [[0; BASIS]; BASIS];
         let mut combined = [[false; BASIS]; BASIS];
+        let paired = paired::<BASIS>(invariants);
         let mut receives = [[false; BASIS]; VECTORS];
         let mut a = 0;
         while a < basis.len() {
             let mut b = 0;
             while b < basis.len() {
-                let pair = paired(invariants, a, b);
+                let pair = paired[a][b];
                 if a <= b && pair.plainly {
                     pairs[count] = (a, b);
                     position[a][b] = count;

@@ -322,19 +322,16 @@ pub(crate) struct Paired {
     pub(crate) plainly: bool,
 }
 
-/// How the invariants combine the basis vectors `a` and `b`.
-#[inline(always)]
-pub(crate) const fn paired(invariants: &[Invariant], a: usize, b: usize) -> Paired {
-    let (mut paired, mut k) = (Paired { at_all: false, plainly: false }, 0);
+/// How the invariants combine the vectors of a basis: for a and b, and for b and a.
+pub(crate) const fn paired<const B: usize>(invariants: &[Invariant]) -> [[Paired; B]; B] {
+    let (mut paired, mut k) = ([[Paired { at_all: false, plainly: false }; B]; B], 0);
     while k < invariants.len() {
         let sum = invariants[k].sum();
         let (pairs, mut i) = (sum.pairs(), 0);
         while i < pairs.len() {
-            if let Some((c, d)) = pairs[i]
-                && ((a == c && b == d) || (a == d && b == c))
-            {
-                paired.at_all = true;
-                paired.plainly |= sum.is_plain();
+            if let Some((a, b)) = pairs[i] {
+                paired[a][b] = Paired { at_all: true, plainly: paired[a][b].plainly || sum.is_plain() };
+                paired[b][a] = paired[a][b];
             }
             i += 1;
         }

@@ -99,6 +99,7 @@ where
         },
     );
     let mut shares = Shares::new();
+    let paired = const { paired::<B>(&F::INVARIANTS) };
     (shares.received.params, shares.received.ends) = (received.params, received.ends);
     for i in 0..V {
         for b in 0..B {
@@ -107,7 +108,7 @@ where
                 let (sign, lowered) =
                     (Number::constant(f64::from(sign)), Number::constant(f64::from(lowered)));
                 for a in 0..B {
-                    if leaves(F::METRIC, region) && paired(&F::INVARIANTS, a, b).at_all {
+                    if leaves(F::METRIC, region) && paired[a][b].at_all {
                         let of_basis = &mut shares.of_basis[region][i][a];
                         *of_basis = *of_basis + lowered * received.pairs[b][a];
                     }
@@ -212,6 +213,7 @@ const fn receivers<F, const V: usize, const B: usize, const I: usize, const O: u
 where
     F: RowFormula<V, B, I, O>,
 {
+    let paired = paired::<B>(&F::INVARIANTS);
     let mut receivers = [[false; B]; V];
     let mut i = 0;
     while i < V {
@@ -219,7 +221,7 @@ where
         while b < B {
             let mut a = 0;
             while a < B {
-                receivers[i][a] |= F::BASIS[b].share(i) != 0 && paired(&F::INVARIANTS, a, b).at_all;
+                receivers[i][a] |= F::BASIS[b].share(i) != 0 && paired[a][b].at_all;
                 a += 1;
             }
             b += 1;

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::formula::plan::{Number, PARAMS, ROWS};
 use crate::formula::row::{Metric, RowFormula};
-use crate::formula::sums::{End, RowSums, Sum, component, has_scaled, paired};
+use crate::formula::sums::{End, Paired, RowSums, Sum, component, has_scaled, paired};
 use crate::kernels::gram::basis::{extreme, flip, lower, unit, without};
 use crate::kernels::operands::{Operand, Parameter};
 use crate::kernels::wedge;
@@ -135,7 +135,7 @@ impl<S: Block, const B: usize, const I: usize, const O: usize> Survey<S, B, I, O
         T: Storage,
     {
         let zero = S::splat(0.0);
-        let needed = const { inner_products::<F, V, B, I, O>() };
+        let paired = const { paired::<B>(&F::INVARIANTS) };
         let sums = const { sums::<F, V, B, I, O>() };
         for (l, row) in rows.iter().enumerate() {
             let units = units::<F, T, S, V, B, I, O>(row, width);
@@ -151,7 +151,7 @@ impl<S: Block, const B: usize, const I: usize, const O: usize> Survey<S, B, I, O
                     let basis = basis::<F, S, V, B, I, O>(inputs, c, width);
                     for a in 0..B {
                         for b in a..B {
-                            if needed[a][b] {
+                            if paired[a][b].plainly {
                                 dots[a][b] = dots[a][b] + basis[a] * lower(F::METRIC, basis[b], c);
                             }
                         }
@@ -180,7 +180,7 @@ impl<S: Block, const B: usize, const I: usize, const O: usize> Survey<S, B, I, O
             );
             for a in 0..B {
                 for b in a..B {
-                    if needed[a][b] {
+                    if paired[a][b].plainly {
                         self.dots[a][b][l] = dots[a][b];
                     }
                 }
@@ -211,7 +211,7 @@ impl<S: Block, const B: usize, const I: usize, const O: usize> Survey<S, B, I, O
                 }
             }
         }
-        self.invariants::<F, T, V>(rows, needed, read, values);
+        self.invariants::<F, T, V>(rows, paired, read, values);
         if F::VECTOR && upstream.is_some() {
             for b in 0..O {
                 upstreams[b] = S::sums(&self.upstream[b]);
@@ -224,7 +224,7 @@ impl<S: Block, const B: usize, const I: usize, const O: usize> Survey<S, B, I, O
     fn invariants<F, T, const V: usize>(
         &mut self,
         rows: &[Row<'_, T, V>],
-        needed: [[bool; B]; B],
+        paired: [[Paired; B]; B],
         read: &mut Rows<I>,
         values: &mut [Number; I],
     ) where
@@ -234,7 +234,7 @@ impl<S: Block, const B: usize, const I: usize, const O: usize> Survey<S, B, I, O
         let mut dots = [[Number::splat(0.0); B]; B];
         for a in 0..B {
             for b in a..B {
-                if needed[a][b] {
+                if paired[a][b].plainly {
                     dots[a][b] = S::sums(&self.dots[a][b]);
                 }
             }
@@ -389,24 +389,6 @@ where
         units[b] = largest[b].lanes().to_array().iter().fold(units[b], |unit, &x| unit.max(x.abs()));
     }
     units
-}
-
-/// Which inner products of basis vectors are asked for: `[a][b]`, a at most b.
-const fn inner_products<F, const V: usize, const B: usize, const I: usize, const O: usize>() -> [[bool; B]; B]
-where
-    F: RowFormula<V, B, I, O>,
-{
-    let mut needed = [[false; B]; B];
-    let mut a = 0;
-    while a < B {
-        let mut b = a;
-        while b < B {
-            needed[a][b] = paired(&F::INVARIANTS, a, b).plainly;
-            b += 1;
-        }
-        a += 1;
-    }
-    needed
 }
 
 /// The products of the [residuals](wedge::Residuals) of one row. `vectors`: the positions of a, b and c in
