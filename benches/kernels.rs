@@ -51,7 +51,7 @@ impl Bench {
             let gradients = tape.backward_from(y, &g);
             assert!(gradients.view(variables[0]).is_some());
         });
-        let elements = inputs.iter().map(Tensor::len).sum::<usize>() + y.len();
+        let elements = inputs.iter().map(Tensor::len).sum::<usize>() + y.elements();
         let gbs = (elements * size_of::<T>()) as f64 / forward / 1e6;
         println!(
             "{{\"op\": \"{op}\", \"shape\": \"{shape}\", \"dtype\": \"{}\", \"threads\": {}, \

@@ -101,7 +101,7 @@ fn columns_and_differentials_agree_at_all_levels() {
     );
     assert_eq!(joined.to_tensor(), tensor);
     assert_eq!(Var::differential(Mixture, [&vx, &vy], [&vv, &vw], []).to_tensor(), d);
-    let row = |t: &Tensor<f64>, i: usize| Row::from(t.row(if t.shape().axes().len() == 1 { 0 } else { i }));
+    let row = |t: &Tensor<f64>, i: usize| Row::from(t.row(if t.shape().rank() == 1 { 0 } else { i }));
     for i in 0..3 {
         let [x, y, v, w] = [&x, &y, &v, &w].map(|t| row(t, i));
         assert_eq!(Row::concat(&x.columns(1..3), &Row::concat(&y, &x.zeros(1)))[..], *tensor.row(i));

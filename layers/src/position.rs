@@ -53,7 +53,7 @@ impl<M: Steps, T: Float> PositionEmbedding<M, T> {
         let axes = shape.axes();
         assert!(axes.len() > 1, "positions: words of shape {shape} where […, len, ambient] fit");
         let places = first..first + axes[axes.len() - 2];
-        let longest = self.points.value().shape().rows().len();
+        let longest = self.points.value().shape().rows().elements();
         assert!(places.end <= longest, "positions: places {places:?} of {longest}");
         placed(words, &self.points, places)
     }

@@ -112,7 +112,7 @@ impl FrechetMean {
         let (points, weights) = (spread(points, &sets, 2), spread(weights, &sets, 1));
         let (n, ambient) = (weights.width(), points.width());
         let mut means = Tensor::zeros(sets.with_width(ambient));
-        for set in 0..sets.len() {
+        for set in 0..sets.elements() {
             let problem = Problem::new(manifold, &points, &weights, set, n)?;
             let mean = problem.solve(self, set)?;
             let rounded: Vec<T> = mean.iter().map(|&x| T::nearest(x)).collect();
@@ -138,8 +138,7 @@ impl FrechetMean {
         let sets = common(&points.shape(), &weights.shape());
         let broadcast = |v: Var<'t, T>, axes: usize| {
             let shape = v.shape();
-            let full =
-                shape.axes()[shape.axes().len() - axes..].iter().fold(sets.clone(), |s, &n| s.with_width(n));
+            let full = shape.axes()[shape.rank() - axes..].iter().fold(sets.clone(), |s, &n| s.with_width(n));
             if shape == full { v } else { v.broadcast_to(full) }
         };
         let (points, weights) = (broadcast(points, 2), broadcast(weights, 1));
@@ -166,8 +165,8 @@ fn common(points: &Shape, weights: &Shape) -> Shape {
 /// A tensor whose last `axes` axes are those of a set, with the leading ones broadcast.
 fn spread<T: Float>(tensor: &Tensor<T>, sets: &Shape, axes: usize) -> Tensor<f64> {
     let shape = tensor.shape();
-    let (lead, own) = shape.axes().split_at(shape.axes().len() - axes);
-    let read = Broadcast::new(lead, sets).expect("a common shape fits all");
+    let (lead, own) = shape.axes().split_at(shape.rank() - axes);
+    let read = Broadcast::new(lead, sets.axes()).expect("a common shape fits all");
     let size: usize = own.iter().product();
     let full = own.iter().fold(sets.clone(), |shape, &n| shape.with_width(n));
     Tensor::from_fn(full, |i| tensor.data()[read.at(i / size) * size + i % size].to_f64())
@@ -366,7 +365,7 @@ impl<M: Manifold, T: Float> Operation<T> for Implicit<M, T> {
             let gradients = tape.backward_from(pull, &of_pull);
             for (input, variable) in [(0, x), (1, w)] {
                 let Some(place) = grads[input].as_deref_mut() else { continue };
-                let size = variable.shape().len();
+                let size = variable.shape().elements();
                 let gradient = gradients.view(variable).expect("F depends on it").to_dense(n, size / n);
                 for (to, from) in place[set * size..].iter_mut().zip(&gradient) {
                     *to = T::nearest(*from);

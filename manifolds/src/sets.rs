@@ -53,11 +53,11 @@ impl<T: Float> Sets for Tensor<T> {
         let Some(common) = Broadcast::common(&[of_weights.axes(), sets.axes()]) else {
             panic!("combine: the sets of weights {} and rows {} differ", weights.shape(), rows.shape())
         };
-        let [w, x] =
-            [&of_weights, &sets].map(|s| Broadcast::new(s.axes(), &common).expect("a common shape fits all"));
+        let [w, x] = [&of_weights, &sets]
+            .map(|s| Broadcast::new(s.axes(), common.axes()).expect("a common shape fits all"));
         let mut out = Tensor::zeros(common.with_width(d));
         let mut sum = vec![0.0; d];
-        for p in 0..common.len() {
+        for p in 0..common.elements() {
             sum.fill(0.0);
             for i in 0..n {
                 let weight = weights.data()[w.at(p) * n + i];
@@ -73,7 +73,7 @@ impl<T: Float> Sets for Tensor<T> {
     }
     #[track_caller]
     fn row_beside(&self) -> Self {
-        let axis = self.shape().axes().len() - 1;
+        let axis = self.shape().rank() - 1;
         self.reshape(self.shape().insert(axis))
     }
 }
@@ -90,12 +90,12 @@ impl<T: Float> Sets for Var<'_, T> {
     #[track_caller]
     fn combine(weights: &Self, rows: &Self) -> Self {
         check(&weights.shape(), &rows.shape());
-        let product = weights.insert_axis(weights.shape().axes().len() - 1).matmul(*rows); // […, 1, d]
+        let product = weights.insert_axis(weights.shape().rank() - 1).matmul(*rows); // […, 1, d]
         let shape = product.shape();
-        product.reshape(shape.without(shape.axes().len() - 2))
+        product.reshape(shape.without(shape.rank() - 2))
     }
     #[track_caller]
     fn row_beside(&self) -> Self {
-        self.insert_axis(self.shape().axes().len() - 1)
+        self.insert_axis(self.shape().rank() - 1)
     }
 }

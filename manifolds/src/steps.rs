@@ -291,7 +291,7 @@ pub fn on_tape<'t, M: Steps, U: Rule<K> + 'static, T: Float, const K: usize>(
     rows: OnTape<'t, T, K>,
 ) -> OnTape<'t, T, K> {
     let OnTape { points, momenta, moments, gradients } = rows;
-    let (tape, n) = (points.tape(), points.shape().rows().len());
+    let (tape, n) = (points.tape(), points.shape().rows().elements());
     let mut new_moments = moments;
     let [points, momenta] = stepped(manifold, rule.blend(), motion, [points, momenta, gradients], |square| {
         let operands: Vec<Var<'t, T>> = std::iter::once(square.reshape([n, 1])).chain(moments).collect();

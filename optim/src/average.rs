@@ -154,7 +154,7 @@ impl<T: Float> Average<T> {
             fn param<M: Steps>(&mut self, path: &str, param: &Param<M, T>) {
                 let Some(values) = self.state.get(param.called(path)) else { return };
                 let shape = param.value().shape().clone();
-                if values.len() != shape.len() {
+                if values.len() != shape.elements() {
                     self.outcome = Err(OptimError::Shape {
                         param: param.called(path).to_owned(),
                         shape: shape.to_string(),

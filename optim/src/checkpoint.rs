@@ -90,7 +90,7 @@ pub fn save<A: Algorithm, T: Float, N: Module<T>, P: Serialize>(
             self.1.push(Saved {
                 name: param.called(path).to_owned(),
                 manifold: format!("{:?}", param.manifold()),
-                shape: param.value().shape().iter().map(|&n| n as u64).collect(),
+                shape: param.value().shape().axes().iter().map(|&n| n as u64).collect(),
                 points: encode(param.value().data()),
                 state,
             });
@@ -218,7 +218,7 @@ impl<T: Float> Decode<'_, T> {
             return Err("is not in the checkpoint".to_owned());
         };
         let value = param.value();
-        let shape: Vec<u64> = value.shape().iter().map(|&n| n as u64).collect();
+        let shape: Vec<u64> = value.shape().axes().iter().map(|&n| n as u64).collect();
         let manifold = format!("{:?}", param.manifold());
         if saved.name != name {
             return Err(format!("the checkpoint has {:?} in its place", saved.name));
@@ -234,7 +234,7 @@ impl<T: Float> Decode<'_, T> {
             }
             Ok(Tensor::new(shape, bytes.chunks_exact(size_of::<T>()).map(T::read_le).collect()))
         };
-        let points = tensor("points", &saved.points, value.shape())?;
+        let points = tensor("points", &saved.points, value.shape().axes())?;
         for (i, row) in points.rows().enumerate().filter(|(_, row)| !row.is_empty()) {
             param.manifold().contains(row).map_err(|off| format!("row {i}: {off}"))?;
         }
@@ -249,7 +249,7 @@ impl<T: Float> Decode<'_, T> {
             state.moments.iter().map(|v| tensor("a moment", v, &[value.len() / width, moments_per_row]));
         let state = State {
             steps: state.steps,
-            momenta: tensor("momenta", &state.momenta, value.shape())?,
+            momenta: tensor("momenta", &state.momenta, value.shape().axes())?,
             moments: moments.collect::<Result<_, _>>()?,
         };
         Ok((points, Some(state)))

@@ -37,7 +37,7 @@ pub(crate) fn assert_derivatives(
     loss: impl for<'t> Fn(&[Var<'t, f64>]) -> Var<'t, f64>,
 ) {
     assert_gradients(inputs, &loss);
-    let directions: Vec<Tensor<f64>> = inputs.iter().map(|t| tensor(t.shape(), 77)).collect();
+    let directions: Vec<Tensor<f64>> = inputs.iter().map(|t| tensor(t.shape().axes(), 77)).collect();
     let worst = check::forward_mode(inputs, &directions, &loss);
     assert!(worst < 1e-10, "forward mode differs by {worst:e}");
     let worst = check::gradients(inputs, |v| {

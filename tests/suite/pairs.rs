@@ -47,14 +47,14 @@ fn attend_is_attention_and_has_its_derivatives() {
         let (q, k, v) = (tensor(&[2, n, 3], 1), tensor(&[2, m, 3], 2), tensor(&[2, m, 4], 3));
         assert_gradients(&[q.clone(), k.clone(), v.clone()], |x| weigh(x[0].attend(x[1], x[2], 0.7, causal)));
         let inputs = [q.clone(), k.clone(), v.clone()];
-        let directions: Vec<Tensor<f64>> = inputs.iter().map(|t| tensor(t.shape(), 9)).collect();
+        let directions: Vec<Tensor<f64>> = inputs.iter().map(|t| tensor(t.shape().axes(), 9)).collect();
         let worst =
             check::forward_mode(&inputs, &directions, |x| weigh(x[0].attend(x[1], x[2], 0.7, causal)));
         assert!(worst < 1e-10, "{worst:e}");
     }
     // Many tiles: the reverse pass must recompute the same scores.
     let (q, k, v) = (tensor(&[1, 140, 2], 1), tensor(&[1, 1100, 2], 2), tensor(&[1, 1100, 2], 3));
-    let directions: Vec<Tensor<f64>> = [&q, &k, &v].iter().map(|t| tensor(t.shape(), 9)).collect();
+    let directions: Vec<Tensor<f64>> = [&q, &k, &v].iter().map(|t| tensor(t.shape().axes(), 9)).collect();
     let worst = check::forward_mode(&[q, k, v], &directions, |x| weigh(x[0].attend(x[1], x[2], 1.0, true)));
     assert!(worst < 1e-9, "{worst:e}");
 }
@@ -93,7 +93,7 @@ fn pair_formulas_pass_gradients_to_numbers_of_rows_and_parameters() {
             weigh(v[0].tape().pairs(Bump, [v[0], v[1]], [v[2], v[6]], [v[3], v[4], v[7]], [v[5]]).scores())
         };
         assert_gradients(&inputs, score);
-        let directions: Vec<Tensor<f64>> = inputs.iter().map(|t| tensor(t.shape(), 9)).collect();
+        let directions: Vec<Tensor<f64>> = inputs.iter().map(|t| tensor(t.shape().axes(), 9)).collect();
         let worst = check::forward_mode(&inputs, &directions, score);
         assert!(worst < 1e-10, "{worst:e}");
         if x.len() == y.len() {
@@ -116,7 +116,7 @@ fn pair_formulas_pass_gradients_to_numbers_of_rows_and_parameters() {
 #[test]
 fn attention_by_all_weights() {
     let inputs = [tensor(&[7, 3], 1), tensor(&[5, 3], 2), tensor(&[5, 2], 3)];
-    let directions: Vec<Tensor<f64>> = inputs.iter().map(|x| tensor(x.shape(), 4)).collect();
+    let directions: Vec<Tensor<f64>> = inputs.iter().map(|x| tensor(x.shape().axes(), 4)).collect();
     for weights in [Weights::Softmax, Weights::Sigmoid, Weights::NormalisedSigmoid] {
         for causal in [false, true] {
             let worst = check::forward_mode(&inputs, &directions, |v| {

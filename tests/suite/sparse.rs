@@ -123,7 +123,7 @@ fn sparse_pairs_are_some_of_all_pairs() {
         let v: Vec<Var<'_, f64>> = inputs.iter().map(|x| tape.variable(x)).collect();
         assert_close(&score(&matrix, &v, true).to_tensor(), &score(&matrix, &v, false).to_tensor(), 1e-14);
         assert_gradients(&inputs, |v| weigh(score(&matrix, v, true)) + v[2].sum() + v[3].sum() + v[4]);
-        let directions: Vec<Tensor<f64>> = inputs.iter().map(|t| tensor(t.shape(), 77)).collect();
+        let directions: Vec<Tensor<f64>> = inputs.iter().map(|t| tensor(t.shape().axes(), 77)).collect();
         let worst = check::forward_mode(&inputs, &directions, |v| weigh(score(&matrix, v, true)));
         assert!(worst < 1e-10, "forward mode differs by {worst:e}");
     }

@@ -29,7 +29,7 @@ pub fn write<T: Float>(path: &Path, tensor: &Tensor<T>) -> Result<(), FileError>
     let start = MAGIC.len() + 2 + size_of::<u16>();
     let padded = (start + header.len() + 1).next_multiple_of(ALIGNMENT) - start;
     let length = u16::try_from(padded).map_err(|_| {
-        FileError::content(path)(format!("{} axes do not fit the header", tensor.shape().axes().len()))
+        FileError::content(path)(format!("{} axes do not fit the header", tensor.shape().rank()))
     })?;
     header.extend(std::iter::repeat_n(' ', padded - 1 - header.len()));
     atomic::write(path, |w| {

@@ -47,7 +47,7 @@ impl<T: Float> View for Stored<'_, T> {
     }
     fn shape(&self) -> &[usize] {
         match self {
-            Stored::Tensor(tensor) => tensor.shape(),
+            Stored::Tensor(tensor) => tensor.shape().axes(),
             Stored::Text(_, length) => length,
         }
     }

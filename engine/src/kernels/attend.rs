@@ -110,10 +110,10 @@ impl<T: Storage> Attend<T> {
     pub(crate) fn sizes(&self, inputs: &[&Shape]) -> Result<(Sizes, usize, Shape), ShapeError> {
         let Inputs { scored, hidden, values } = self.split(inputs);
         let (s, shape) = sizes(scored, self.score.counts())?;
-        if let Some(hidden) = hidden.filter(|hidden| Broadcast::new(hidden, &shape).is_none()) {
+        if let Some(hidden) = hidden.filter(|hidden| Broadcast::new(hidden.axes(), shape.axes()).is_none()) {
             return Err(ShapeError::new(format!("mask {hidden} does not broadcast to the scores {shape}")));
         }
-        if values.rows() != scored[1].rows() || scored[0].axes().len() != scored[1].axes().len() {
+        if values.rows() != scored[1].rows() || scored[0].rank() != scored[1].rank() {
             let (q, k) = (scored[0], scored[1]);
             return Err(ShapeError::new(format!(
                 "queries {q}, keys {k} and values {values} do not fit: […, n, d], […, m, d], […, m, e]"
@@ -143,7 +143,7 @@ impl<T: Storage> Attend<T> {
         let Inputs { scored, hidden, .. } = self.split(inputs);
         let hidden = hidden?;
         let (_, shape) = sizes(&shapes(scored), self.score.counts()).expect("checked");
-        let read = Broadcast::new(hidden.shape, &shape).expect("checked");
+        let read = Broadcast::new(hidden.shape.axes(), shape.axes()).expect("checked");
         Some(Hidden { elements: Elements { data: hidden.data, read }, m: s.m })
     }
 
@@ -188,7 +188,7 @@ impl<T: Storage> Attend<T> {
 
     /// For normalised weights, the logarithm of each row's denominator.
     pub(crate) fn keeps(&self, inputs: &[&Shape]) -> usize {
-        inputs[0].rows().len()
+        inputs[0].rows().elements()
     }
 
     pub(crate) fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], kept: &mut [T]) {

@@ -110,7 +110,7 @@ impl TakeAlong {
     /// Width of the rows, and how many elements of each are taken.
     pub(crate) fn widths(&self, shape: &Shape) -> (usize, usize) {
         let width = shape.width();
-        let rows = shape.len() / width.max(1);
+        let rows = shape.elements() / width.max(1);
         (width, self.columns.len().checked_div(rows).unwrap_or(0))
     }
 
@@ -120,7 +120,7 @@ impl TakeAlong {
             return Err(ShapeError::new("rows are needed, not a number"));
         }
         let (width, take) = self.widths(shape);
-        let rows = shape.rows().len();
+        let rows = shape.rows().elements();
         if rows * take != self.columns.len() {
             return Err(ShapeError::new(format!(
                 "{} positions for {rows} rows of shape {shape}",
@@ -211,8 +211,7 @@ impl Concat {
     pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         let (at, _) = Axis::new(inputs[0], self.axis)?;
         let first = inputs[0];
-        if !inputs.iter().all(|s| s.axes().len() == first.axes().len() && s.with(at, 1) == first.with(at, 1))
-        {
+        if !inputs.iter().all(|s| s.rank() == first.rank() && s.with(at, 1) == first.with(at, 1)) {
             let shapes = inputs.iter().map(|s| s.to_string()).collect::<Vec<_>>().join(", ");
             return Err(ShapeError::new(format!("shapes {shapes} differ in more than axis {}", self.axis)));
         }
@@ -246,7 +245,7 @@ impl Concat {
         mut part: impl FnMut(usize, std::ops::Range<usize>, std::ops::Range<usize>),
     ) {
         let (_, Axis { outer, .. }) = Axis::new(inputs[0].shape, self.axis).expect("checked");
-        let widths: SmallVec<[usize; 6]> = inputs.iter().map(|v| v.shape.len() / outer.max(1)).collect();
+        let widths: SmallVec<[usize; 6]> = inputs.iter().map(|v| v.shape.elements() / outer.max(1)).collect();
         let mut to = 0;
         for o in 0..outer {
             for (i, &width) in widths.iter().enumerate() {
@@ -276,7 +275,7 @@ impl Permute {
         let shape = inputs[0];
         let mut sorted = self.axes.clone();
         sorted.sort_unstable();
-        if !sorted.iter().copied().eq(0..shape.axes().len()) {
+        if !sorted.iter().copied().eq(0..shape.rank()) {
             return Err(ShapeError::new(format!(
                 "{:?} is not an order of the axes of shape {shape}",
                 self.axes
@@ -286,7 +285,7 @@ impl Permute {
     }
 
     pub(crate) fn forward<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
-        permute(inputs[0].data, inputs[0].shape, &self.axes, out);
+        permute(inputs[0].data, inputs[0].shape.axes(), &self.axes, out);
     }
 
     pub(crate) fn backward<T: Storage>(
@@ -298,7 +297,7 @@ impl Permute {
     ) {
         let Some(dx) = grads[0].as_deref_mut() else { return };
         let shape = self.shape(&[inputs[0].shape]).expect("checked");
-        permute(g, &shape, &self.inverse(), dx);
+        permute(g, shape.axes(), &self.inverse(), dx);
     }
 }
 
@@ -346,11 +345,11 @@ pub(crate) struct Reshape {
 impl Reshape {
     pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         let (before, after) = (inputs[0], &self.shape);
-        if before.len() != after.len() {
+        if before.elements() != after.elements() {
             return Err(ShapeError::new(format!(
                 "{before} has {} elements, {after} has {}",
-                before.len(),
-                after.len()
+                before.elements(),
+                after.elements()
             )));
         }
         Ok(after.clone())

@@ -41,7 +41,8 @@ const CHUNK: usize = 512;
 impl<'a, T: Storage> Elements<'a, T> {
     pub(crate) fn new(views: &[View<'a, T>], out: &Shape) -> SmallVec<[Elements<'a, T>; 6]> {
         let elements = |view: &View<'a, T>| {
-            let read = Broadcast::new(view.shape, out).expect("shapes were checked when the node was made");
+            let read = Broadcast::new(view.shape.axes(), out.axes());
+            let read = read.expect("shapes were checked when the node was made");
             Elements { data: view.data, read }
         };
         views.iter().map(elements).collect()

@@ -94,7 +94,7 @@ fn row_axes(inputs: &[&Shape], is_vector: &dyn Fn(usize) -> bool) -> Option<Shap
     let axes: SmallVec<[&[usize]; 6]> = inputs
         .iter()
         .enumerate()
-        .map(|(k, s)| if is_vector(k) { &s[..s.axes().len().saturating_sub(1)] } else { s.axes() })
+        .map(|(k, s)| if is_vector(k) { &s.axes()[..s.rank().saturating_sub(1)] } else { s.axes() })
         .collect();
     Broadcast::common(&axes)
 }
@@ -108,7 +108,7 @@ impl<'a, T: Storage> Operands<'a, T> {
             let own = if is_vector(k) { view.shape.rows() } else { view.shape.clone() };
             Operand {
                 data: view.data,
-                rows: Broadcast::new(&own, &rows).expect(checked),
+                rows: Broadcast::new(own.axes(), rows.axes()).expect(checked),
                 constant: view.constant,
             }
         };

@@ -51,8 +51,8 @@ fn largest<T: Storage>(x: &[T], under: impl Iterator<Item = usize>) -> usize {
 impl Pool2d {
     pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         let (_, [h, w]) = self.places(inputs[0])?;
-        let axes = inputs[0].axes().len();
-        Ok(inputs[0].with(axes - 2, h).with(axes - 1, w))
+        let rank = inputs[0].rank();
+        Ok(inputs[0].with(rank - 2, h).with(rank - 1, w))
     }
 
     pub(crate) fn forward<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {

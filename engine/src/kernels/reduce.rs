@@ -36,14 +36,14 @@ pub(crate) struct Axis {
 
 impl Axis {
     /// An axis of a shape and its index; a negative one counts from the last.
-    pub(crate) fn new(shape: &[usize], axis: isize) -> Result<(usize, Axis), ShapeError> {
-        let i = if axis < 0 { axis + shape.len() as isize } else { axis };
+    pub(crate) fn new(shape: &Shape, axis: isize) -> Result<(usize, Axis), ShapeError> {
+        let i = if axis < 0 { axis + shape.rank() as isize } else { axis };
         let i = usize::try_from(i)
             .ok()
-            .filter(|&i| i < shape.len())
-            .ok_or_else(|| ShapeError::new(format!("shape {shape:?} has no axis {axis}")))?;
-        let (outer, inner) = (shape[..i].iter().product(), shape[i + 1..].iter().product());
-        Ok((i, Axis { outer, n: shape[i], inner }))
+            .filter(|&i| i < shape.rank())
+            .ok_or_else(|| ShapeError::new(format!("shape {shape} has no axis {axis}")))?;
+        let (before, after) = (&shape.axes()[..i], &shape.axes()[i + 1..]);
+        Ok((i, Axis { outer: before.iter().product(), n: shape[i], inner: after.iter().product() }))
     }
 }
 
@@ -179,7 +179,7 @@ impl Reduce {
     /// The input as lines of the reduced axis.
     pub(crate) fn view(&self, shape: &Shape) -> Result<Axis, ShapeError> {
         match self.axis {
-            None => Ok(Axis { outer: 1, n: shape.len(), inner: 1 }),
+            None => Ok(Axis { outer: 1, n: shape.elements(), inner: 1 }),
             Some(axis) => Axis::new(shape, axis).map(|(_, axis)| axis),
         }
     }

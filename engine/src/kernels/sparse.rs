@@ -325,7 +325,7 @@ impl<T: Storage> SparsePairs<T> {
                 y.rows()
             )));
         }
-        if !params.iter().all(|s| s.len() == 1) {
+        if !params.iter().all(|s| s.elements() == 1) {
             return Err(ShapeError::new("parameters must be single numbers"));
         }
         Ok((sizes_x, x.rows().with(0, self.sparsity.pairs().len())))

@@ -62,7 +62,8 @@ impl<T: Storage> Attend<T> {
         let shapes: Vec<&Shape> = scored.iter().map(|input| input.shape).collect();
         let (_, shape) =
             sizes(&shapes, self.form().counts).expect("shapes were checked when the node was made");
-        let read = Broadcast::new(hidden.shape, &shape).expect("shapes were checked when the node was made");
+        let read = Broadcast::new(hidden.shape.axes(), shape.axes());
+        let read = read.expect("shapes were checked when the node was made");
         let launch = queue.launch(&program::<T>(queue), "hide").size(tile.count()).size(tile.columns);
         let launch = launch.size(tile.sizes.m).size(tile.start).broadcast(read).keep(hidden.on(queue));
         launch.memory(scores).over(tile.count());
@@ -126,7 +127,7 @@ impl<T: Storage> OnDevice<T> for Attend<T> {
         let Inputs { scored, values, .. } = self.split(inputs);
         let Inputs { scored: scored_grads, hidden: mask_grad, values: values_grad } = self.split(grads);
         if let (Some(hidden), Some(Some(gradient))) = (self.split(inputs).hidden, mask_grad) {
-            index::fill::<T>(queue, gradient, hidden.shape.len());
+            index::fill::<T>(queue, gradient, hidden.shape.elements());
         }
         let Sizes { batch, n, m, .. } = sizes;
         let (rows, values) = (batch * n, values.on(queue));

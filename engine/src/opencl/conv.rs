@@ -85,14 +85,14 @@ impl<T: Storage> OnDevice<T> for Pool2d {
     fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
         let &Forward { inputs, shape, out, .. } = forward;
         let extents = self.places(inputs[0].shape).expect("checked");
-        let counts = [shape.len(), usize::from(self.pooling == Pooling::Max)];
+        let counts = [shape.elements(), usize::from(self.pooling == Pooling::Max)];
         let launch = launch::<T>(queue, "pool", counts, [extents.0, extents.1], self.window);
-        launch.memory(&inputs[0].on(queue)).memory(out).over(shape.len());
+        launch.memory(&inputs[0].on(queue)).memory(out).over(shape.elements());
     }
 
     fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {
         let (Some(dx), input) = (&reverse.grads[0], &reverse.inputs[0]) else { return };
-        let (extents, count) = (self.places(input.shape).expect("checked"), input.shape.len());
+        let (extents, count) = (self.places(input.shape).expect("checked"), input.shape.elements());
         let counts = [count, usize::from(self.pooling == Pooling::Max)];
         let launch = launch::<T>(queue, "pool_gradient", counts, [extents.0, extents.1], self.window);
         launch.memory(&input.on(queue)).memory(reverse.g).memory(dx).over(count);

@@ -412,7 +412,8 @@ impl RowPlan {
         let own =
             |(i, shape): (usize, &&Shape)| if i < self.vectors { shape.rows() } else { (*shape).clone() };
         let reads = shapes.iter().enumerate().map(own);
-        (reads.map(|own| Broadcast::new(&own, &rows).expect("checked")).collect(), rows.len())
+        let read = |own: Shape| Broadcast::new(own.axes(), rows.axes()).expect("checked");
+        (reads.map(read).collect(), rows.elements())
     }
 
     fn operands<'q, T: Storage>(

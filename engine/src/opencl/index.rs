@@ -118,8 +118,8 @@ impl<T: Storage> OnDevice<T> for Gather {
     fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
         let &Forward { inputs, shape, out, .. } = forward;
         let (width, rows) =
-            (shape.len() / self.rows.len().max(1), queue.upload(bytemuck::cast_slice(&self.rows)));
-        gather::<T>(queue, &inputs[0].on(queue), &rows, [shape.len(), width], out);
+            (shape.elements() / self.rows.len().max(1), queue.upload(bytemuck::cast_slice(&self.rows)));
+        gather::<T>(queue, &inputs[0].on(queue), &rows, [shape.elements(), width], out);
     }
     fn backward(&self, _: &Queue, _: &Reverse<'_, T>) {
         unreachable!("the tape sums the gradient into the table's own, row-sparse where it can be")
@@ -129,13 +129,13 @@ impl<T: Storage> OnDevice<T> for Gather {
 impl<T: Storage> OnDevice<T> for ScatterAdd {
     fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
         let &Forward { inputs, shape, out, .. } = forward;
-        let width = inputs[0].shape.len() / self.rows.len().max(1);
-        fill::<T>(queue, out, shape.len());
+        let width = inputs[0].shape.elements() / self.rows.len().max(1);
+        fill::<T>(queue, out, shape.elements());
         scatter_add::<T>(queue, &inputs[0].on(queue), &self.rows, width, out);
     }
     fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {
         let Some(dx) = &reverse.grads[0] else { return };
-        let n = reverse.inputs[0].shape.len();
+        let n = reverse.inputs[0].shape.elements();
         let (width, rows) = (n / self.rows.len().max(1), queue.upload(bytemuck::cast_slice(&self.rows)));
         gather::<T>(queue, reverse.g, &rows, [n, width], dx);
     }
@@ -147,13 +147,13 @@ impl<T: Storage> OnDevice<T> for TakeAlong {
         let ((width, take), columns) =
             (self.widths(inputs[0].shape), queue.upload(bytemuck::cast_slice(&self.columns)));
         let launch =
-            queue.launch(&program::<T>(queue), "take_along").size(shape.len()).size(take).size(width);
-        launch.memory(&columns).memory(&inputs[0].on(queue)).memory(out).over(shape.len());
+            queue.launch(&program::<T>(queue), "take_along").size(shape.elements()).size(take).size(width);
+        launch.memory(&columns).memory(&inputs[0].on(queue)).memory(out).over(shape.elements());
     }
     fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {
         let Some(dx) = &reverse.grads[0] else { return };
         let shape = reverse.inputs[0].shape;
-        let ((width, take), rows) = (self.widths(shape), shape.len() / shape.width().max(1));
+        let ((width, take), rows) = (self.widths(shape), shape.elements() / shape.width().max(1));
         let columns = queue.upload(bytemuck::cast_slice(&self.columns));
         let launch = queue.launch(&program::<T>(queue), "take_along_gradient");
         let launch = launch.size(rows).size(take).size(width);
@@ -173,12 +173,12 @@ impl<T: Storage> OnDevice<T> for Slice {
     fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
         let &Forward { inputs, shape, out, .. } = forward;
         let sizes = self.sizes(inputs[0].shape);
-        part::<T>(queue, "slice", shape.len(), sizes, &inputs[0].on(queue), out);
+        part::<T>(queue, "slice", shape.elements(), sizes, &inputs[0].on(queue), out);
     }
     fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {
         let Some(dx) = &reverse.grads[0] else { return };
         let shape = reverse.inputs[0].shape;
-        part::<T>(queue, "unslice", shape.len(), self.sizes(shape), reverse.g, dx);
+        part::<T>(queue, "unslice", shape.elements(), self.sizes(shape), reverse.g, dx);
     }
 }
 
@@ -200,14 +200,14 @@ impl<T: Storage> OnDevice<T> for Concat {
     fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
         let &Forward { inputs, shape, out, .. } = forward;
         for (input, sizes) in inputs.iter().zip(self.sizes(inputs, shape)) {
-            part::<T>(queue, "paste", input.shape.len(), sizes, &input.on(queue), out);
+            part::<T>(queue, "paste", input.shape.elements(), sizes, &input.on(queue), out);
         }
     }
     fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {
         let sizes = self.sizes(reverse.inputs, reverse.out.shape);
         for ((input, grad), sizes) in reverse.inputs.iter().zip(reverse.grads).zip(sizes) {
             if let Some(dx) = grad {
-                part::<T>(queue, "slice", input.shape.len(), sizes, reverse.g, dx);
+                part::<T>(queue, "slice", input.shape.elements(), sizes, reverse.g, dx);
             }
         }
     }
@@ -216,10 +216,10 @@ impl<T: Storage> OnDevice<T> for Concat {
 impl<T: Storage> OnDevice<T> for Permute {
     fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
         let &Forward { inputs, out, .. } = forward;
-        permute::<T>(queue, &inputs[0].on(queue), inputs[0].shape, &self.axes, out);
+        permute::<T>(queue, &inputs[0].on(queue), inputs[0].shape.axes(), &self.axes, out);
     }
     fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {
         let Some(dx) = &reverse.grads[0] else { return };
-        permute::<T>(queue, reverse.g, reverse.out.shape, &self.inverse(), dx);
+        permute::<T>(queue, reverse.g, reverse.out.shape.axes(), &self.inverse(), dx);
     }
 }

@@ -76,14 +76,14 @@ impl<T: Storage> OnDevice<T> for Reduce {
             Reduction::Sum | Reduction::Mean => {
                 let scale = if self.reduction == Reduction::Sum { 1.0 } else { 1.0 / axis.n as f64 };
                 let launch = launch::<T>(queue, "sum_gradient", axis).memory(g).number(scale).memory(dx);
-                return launch.over(input.shape.len());
+                return launch.over(input.shape.elements());
             }
             Reduction::LogSumExp => "logsumexp_gradient",
             Reduction::Norm => "norm_gradient",
             Reduction::Max => "max_gradient",
         };
         let launch = launch::<T>(queue, name, axis).memory(g).keep(input.on(queue));
-        launch.keep(reverse.out.on(queue)).memory(dx).over(input.shape.len());
+        launch.keep(reverse.out.on(queue)).memory(dx).over(input.shape.elements());
     }
 }
 
@@ -96,7 +96,7 @@ impl<T: Storage> OnDevice<T> for Softmax {
             if self.logarithm { ("log_softmax", LOG_SUM) } else { ("softmax", INVERSE_SUM_EXP) };
         let sums = folded::<T>(queue, &fold, &x, axis, Some(&largest));
         let launch = launch::<T>(queue, name, axis).memory(&x).memory(&largest).memory(&sums);
-        launch.memory(out).over(shape.len());
+        launch.memory(out).over(shape.elements());
     }
 
     fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {
@@ -108,11 +108,11 @@ impl<T: Storage> OnDevice<T> for Softmax {
             ("softmax_gradient", folded::<T>(queue, &DOT, &y, axis, Some(g)))
         };
         let launch = launch::<T>(queue, name, axis).memory(&y).memory(g).memory(&sums);
-        launch.memory(dx).over(reverse.out.shape.len());
+        launch.memory(dx).over(reverse.out.shape.elements());
     }
 }
 
 /// The rows of a tensor as lines.
 fn rows(shape: &Shape) -> Axis {
-    Axis { outer: shape.len() / shape.width().max(1), n: shape.width(), inner: 1 }
+    Axis { outer: shape.elements() / shape.width().max(1), n: shape.width(), inner: 1 }
 }

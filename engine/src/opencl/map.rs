@@ -44,12 +44,12 @@ pub(crate) fn map_expression<T: Storage>(
     let (expression, constants) = expression.with_arguments_for_constants();
     let key = Key { fingerprint: expression.fingerprint(), ..Key::new::<T>("elementwise", None) };
     let program = queue.program::<T>(key, || source::<T>(inputs.len() + constants.len(), true, expression));
-    let launch = queue.launch(&program, "forward").size(shape.len()).memory(out);
+    let launch = queue.launch(&program, "forward").size(shape.elements()).memory(out);
     let mut launch = operands(launch, queue, inputs, shape);
     for constant in constants {
         launch = launch.optional(None).number(constant).broadcast(Broadcast::cycled(1));
     }
-    launch.over(shape.len());
+    launch.over(shape.elements());
 }
 
 /// Adds the operands to the arguments of a launch.
@@ -60,7 +60,8 @@ fn operands<'q, T: Storage>(
     shape: &Shape,
 ) -> Launch<'q> {
     for input in inputs {
-        let read = Broadcast::new(input.shape, shape).expect("shapes were checked when the node was made");
+        let read = Broadcast::new(input.shape.axes(), shape.axes());
+        let read = read.expect("shapes were checked when the node was made");
         let memory = input.constant.is_none().then(|| input.on(queue));
         launch = launch.keep_optional(memory).number(input.constant.unwrap_or(0.0)).broadcast(read);
     }
@@ -72,12 +73,12 @@ impl<T: Storage> OnDevice<T> for MapForm {
         let &Forward { inputs, shape, out, .. } = forward;
         let key = Key::new::<T>("map forward", Some((self.formula)()));
         let program = queue.program::<T>(key, || source::<T>(self.operands, true, (self.value)()));
-        let launch = queue.launch(&program, "forward").size(shape.len()).memory(out);
-        operands(launch, queue, inputs, shape).over(shape.len());
+        let launch = queue.launch(&program, "forward").size(shape.elements()).memory(out);
+        operands(launch, queue, inputs, shape).over(shape.elements());
     }
 
     fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {
-        let (shape, n) = (reverse.out.shape, reverse.out.shape.len());
+        let (shape, n) = (reverse.out.shape, reverse.out.shape.elements());
         let key = Key::new::<T>("map backward", Some((self.formula)()));
         let program = queue.program::<T>(key, || source::<T>(self.operands, false, (self.slopes)()));
         let launch = queue.launch(&program, "backward").size(n).memory(reverse.g);
@@ -86,7 +87,7 @@ impl<T: Storage> OnDevice<T> for MapForm {
         // each output position and then summed.
         let mut sums: SmallVec<[(Broadcast, Arc<Memory>, &Memory); 6]> = SmallVec::new();
         for (input, grad) in reverse.inputs.iter().zip(reverse.grads) {
-            let read = Broadcast::new(input.shape, shape).expect("checked");
+            let read = Broadcast::new(input.shape.axes(), shape.axes()).expect("checked");
             match grad {
                 Some(grad) if !read.is_full(n) => {
                     let all = queue.take_for::<T>(&[n]);

@@ -71,7 +71,7 @@ impl<T: Storage> OnDevice<T> for SparseMatmul {
         let (sizes, _) = self.sizes(&[inputs[0].shape, inputs[1].shape]).expect("checked");
         let [w, x] = [&inputs[0], &inputs[1]].map(|input| input.on(queue));
         if let Some(weights) = &grads[0] {
-            let sizes = [inputs[0].shape.len(), sizes[0], sizes[1]];
+            let sizes = [inputs[0].shape.elements(), sizes[0], sizes[1]];
             let pairs = pairs(queue, &self.sparsity);
             sampled::<T>(queue, &pairs, Pairing::Dot, sizes, [g, &x], weights);
         }
@@ -141,7 +141,7 @@ impl<T: Storage> OnDevice<T> for SparsePairs<T> {
     fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
         let &Forward { inputs, shape, out, .. } = forward;
         let (form, [heads, width], pairs) = self.parts(queue, inputs);
-        let n = shape.len();
+        let n = shape.elements();
         let [x, y] = [&inputs[0], &inputs[1]].map(|input| input.on(queue));
         sampled::<T>(queue, &pairs, self.score.pairing(), [n, heads, width], [&x, &y], out);
         form.score::<T>(queue, matched(n), &self.operands(queue, inputs, &pairs, heads, n), false, out);
@@ -150,7 +150,7 @@ impl<T: Storage> OnDevice<T> for SparsePairs<T> {
     fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {
         let &Reverse { inputs, grads, g, .. } = reverse;
         let (form, [heads, width], pairs) = self.parts(queue, inputs);
-        let n = reverse.out.shape.len();
+        let n = reverse.out.shape.elements();
         let rows = [&inputs[0], &inputs[1]].map(|input| input.on(queue));
         let [x, y] = rows.each_ref().map(|rows| &**rows);
         let [s, w] = [(); 2].map(|_| queue.take_for::<T>(&[n]));

@@ -112,7 +112,7 @@ impl<T: Float> Op<T> {
 }
 
 /// Where a node's elements are. A buffer of the pool may be longer than the node: the node's elements are
-/// the first `shape.len()`.
+/// the first `shape.elements()`.
 pub(crate) enum Value<T> {
     Owned(Buffer<T>),
     Shared(Arc<Elements<T>>),
@@ -175,7 +175,7 @@ impl<T: Float> Node<T> {
     /// Whether this is an input `[n, d]`. Only then is the gradient of gathered entries row-sparse, because
     /// optimisers step rows, which are the last axis.
     pub(crate) fn is_table(&self) -> bool {
-        matches!(self.op, Op::Leaf) && self.shape.axes().len() == 2
+        matches!(self.op, Op::Leaf) && self.shape.rank() == 2
     }
 }
 
@@ -203,7 +203,7 @@ impl<T: Float> Arena<T> {
 
     /// A copy of a node's elements, on the host or the device as they are.
     pub(crate) fn copy(&self, id: u32) -> Elements<T> {
-        let len = self.shape(id).len();
+        let len = self.shape(id).elements();
         match self.value(id) {
             Value::Owned(data) => data.first(len),
             Value::Shared(data) => data.first(len),
@@ -222,7 +222,7 @@ impl<T: Float> Arena<T> {
     }
 
     pub(crate) fn values(&self, id: u32) -> &[T] {
-        &self.buffer(id)[..self.shape(id).len()]
+        &self.buffer(id)[..self.shape(id).elements()]
     }
 
     fn outcome(&self, id: u32) -> Outcome<'_, T> {
@@ -294,7 +294,7 @@ impl<T: Float> Arena<T> {
     /// Adds a dense cotangent to a node's; the first is moved in.
     #[inline(never)]
     pub(crate) fn accumulate(&mut self, id: u32, buffer: Buffer<T>) {
-        let len = self.shape(id).len();
+        let len = self.shape(id).elements();
         match self.cotangents[id as usize].take() {
             None => self.cotangents[id as usize] = Some(Cotangent::Dense(buffer)),
             Some(Cotangent::Dense(mut sum)) => {
@@ -323,7 +323,7 @@ impl<T: Float> Arena<T> {
     /// Adds the cotangent of gathered rows to the table's: row-sparse for a leaf `[n, d]`, else dense.
     fn accumulate_rows(&mut self, id: u32, g: &[T], rows: &[u32]) {
         let node = &self.nodes[id as usize];
-        let len = node.shape.len();
+        let len = node.shape.elements();
         let table_rows = node.shape[0];
         let width = len / table_rows.max(1);
         let is_table = node.is_table();
@@ -355,7 +355,7 @@ impl<T: Float> Arena<T> {
     #[inline(never)]
     pub(crate) fn propagate(&mut self, id: usize, g: &[T]) {
         let node = &mut self.nodes[id];
-        let len = node.shape.len();
+        let len = node.shape.elements();
         match &mut node.op {
             // The gradient of the gathered rows is added to the table's directly, without a dense buffer.
             Op::Gather(Gather { rows }) => {
@@ -369,7 +369,7 @@ impl<T: Float> Arena<T> {
                 let mut buffers: SmallVec<[Option<Buffer<T>>; 6]> = SmallVec::new();
                 for &input in &self.nodes[id].inputs {
                     let node = &self.nodes[input as usize];
-                    buffers.push(node.needs_gradient.then(|| self.pool.take(node.shape.len())));
+                    buffers.push(node.needs_gradient.then(|| self.pool.take(node.shape.elements())));
                 }
                 let node = &self.nodes[id];
                 if let Some(operation) = node.op.operation() {
@@ -377,7 +377,7 @@ impl<T: Float> Arena<T> {
                         .inputs
                         .iter()
                         .zip(&mut buffers)
-                        .map(|(&i, b)| b.as_mut().map(|b| &mut b[..self.shape(i).len()]))
+                        .map(|(&i, b)| b.as_mut().map(|b| &mut b[..self.shape(i).elements()]))
                         .collect();
                     let (inputs, outcome) = (self.views(&node.inputs), self.outcome(id as u32));
                     operation.backward(&inputs, outcome, &g[..len], &mut grads);

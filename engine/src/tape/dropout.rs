@@ -14,7 +14,7 @@ impl<T: Float> Var<'_, T> {
     #[track_caller]
     pub fn dropout(self, rate: f64) -> Self {
         assert!((0.0..1.0).contains(&rate), "dropout: a rate of {rate}");
-        match self.tape().draw_dropout(rate, self.shape().len()) {
+        match self.tape().draw_dropout(rate, self.shape().elements()) {
             Some(dropout) => self * self.tape().dropout_mask(self.shape(), &dropout),
             None => self,
         }

@@ -87,7 +87,7 @@ impl<'t, T: Float> Gradients<'t, T> {
     #[track_caller]
     pub fn wrt(&self, leaf: impl Leaf<T>) -> Tensor<T> {
         let shape = leaf.shape();
-        let (len, width) = (shape.len(), shape.width());
+        let (len, width) = (shape.elements(), shape.width());
         match leaf.gradient(self) {
             Some(view) => Tensor::new(shape, view.to_dense(len / width.max(1), width)),
             None => Tensor::zeros(shape),

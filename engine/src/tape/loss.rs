@@ -27,7 +27,7 @@ pub const IGNORE: u32 = u32::MAX;
 #[track_caller]
 pub fn cross_entropy<'t, T: Float>(logits: Var<'t, T>, labels: &[u32], smoothing: f64) -> Var<'t, T> {
     let shape = logits.shape();
-    let (rows, classes) = (shape.rows().len(), shape.width());
+    let (rows, classes) = (shape.rows().elements(), shape.width());
     assert!((0.0..=1.0).contains(&smoothing), "cross_entropy: a smoothing of {smoothing}");
     assert_eq!(labels.len(), rows, "cross_entropy: {} labels for logits of shape {shape}", labels.len());
     let wrong = labels.iter().position(|&label| label != IGNORE && label as usize >= classes);

@@ -231,8 +231,8 @@ impl<T: Float> Tape<T> {
 
     #[track_caller]
     fn generate(&self, op: Op<T>, shape: Shape, fill: impl FnOnce(&mut [T])) -> Var<'_, T> {
-        let mut buffer = self.arena.borrow_mut().pool.take(shape.len());
-        fill(&mut buffer[..shape.len()]);
+        let mut buffer = self.arena.borrow_mut().pool.take(shape.elements());
+        fill(&mut buffer[..shape.elements()]);
         self.generated(op, shape, buffer)
     }
 
@@ -249,7 +249,7 @@ impl<T: Float> Tape<T> {
     /// The numbers of dropout, computed where the tape computes.
     #[track_caller]
     pub(crate) fn dropout_mask(&self, shape: Shape, dropout: &Dropout) -> Var<'_, T> {
-        let (len, mut mask) = (shape.len(), self.arena.borrow_mut().pool.take(shape.len()));
+        let (len, mut mask) = (shape.elements(), self.arena.borrow_mut().pool.take(shape.elements()));
         if !self.arena.borrow().dropout_on_device(dropout, len, &mut mask) {
             dropout.fill(0, &mut mask[..len]);
         }
@@ -331,15 +331,15 @@ impl<T: Float> Tape<T> {
             // The elements stay where they are. An alias of an alias refers to the original.
             Op::Reshape(_) => Value::Alias(arena.source(inputs[0])),
             _ => {
-                let mut buffer = arena.pool.take(shape.len());
+                let mut buffer = arena.pool.take(shape.elements());
                 let kept_buffer = kept.as_mut().map(|(buffer, _)| buffer);
                 if !arena.forward_on_device(&op, &inputs, &shape, &mut buffer, kept_buffer) {
-                    let out = &mut buffer[..shape.len()];
+                    let out = &mut buffer[..shape.elements()];
                     let kept = kept.as_mut().map_or(&mut [][..], |(buffer, len)| &mut buffer[..*len]);
                     operation.forward(&arena.views(&inputs), out, kept);
                 }
                 if arena.checked
-                    && let Some((at, x)) = first_bad(&buffer[..shape.len()])
+                    && let Some((at, x)) = first_bad(&buffer[..shape.elements()])
                 {
                     let shapes = inputs.iter().map(|&i| arena.shape(i).to_string());
                     let shapes = shapes.collect::<Vec<_>>().join(", ");
@@ -396,7 +396,7 @@ impl<T: Float> Tape<T> {
     #[inline(never)]
     pub fn backward(&self, loss: Var<'_, T>) -> Gradients<'_, T> {
         let (root, shape) = (self.id("backward", loss), loss.shape());
-        assert_eq!(shape.len(), 1, "backward: the loss must be a single number, not {shape}");
+        assert_eq!(shape.elements(), 1, "backward: the loss must be a single number, not {shape}");
         self.propagate("backward", root, &[T::one()])
     }
 
@@ -446,7 +446,7 @@ impl<T: Float> Tape<T> {
                         Cotangent::Dense(buffer) => Gradient::Dense(buffer),
                         Cotangent::Rows(rows) => Gradient::Rows(rows),
                     };
-                    gradients.insert(id as u32, node.param, node.shape.len(), gradient);
+                    gradients.insert(id as u32, node.param, node.shape.elements(), gradient);
                 }
                 // A reshape shares the elements of its input. Its gradient moves to the input as it is.
                 Some(Cotangent::Dense(g)) if node.needs_gradient && matches!(node.op, Op::Reshape(_)) => {

@@ -66,7 +66,7 @@ impl<T: Float> Arena<T> {
         let mut buffers: SmallVec<[Option<Buffer<T>>; 6]> = SmallVec::new();
         for &input in &inputs {
             let node = &self.nodes[input as usize];
-            buffers.push(node.needs_gradient.then(|| self.pool.take(node.shape.len())));
+            buffers.push(node.needs_gradient.then(|| self.pool.take(node.shape.elements())));
         }
         let grads: SmallVec<[Option<Arc<Memory>>; 6]> =
             buffers.iter_mut().map(|b| b.as_mut().map(|b| b.write_on(&queue))).collect();
@@ -102,7 +102,7 @@ impl<T: Float> Arena<T> {
     /// The positions of the `k` largest elements of each row of a node, on the tape's device, if it has one.
     pub(crate) fn top_k_on_device(&self, id: u32, k: usize) -> Option<Vec<u32>> {
         let (queue, shape) = (self.queue()?, self.shape(id));
-        let rows = shape.len() / shape.width().max(1);
+        let rows = shape.elements() / shape.width().max(1);
         Some(index::top_k::<T>(&queue, &self.elements(id).on(&queue), [rows, shape.width(), k]))
     }
 
@@ -125,7 +125,7 @@ impl<T: Float> Arena<T> {
     /// else dense.
     fn accumulate_rows_on_device(&mut self, queue: &Queue, id: u32, g: &Memory, rows: &[u32]) {
         let node = &self.nodes[id as usize];
-        let (len, table_rows) = (node.shape.len(), node.shape[0]);
+        let (len, table_rows) = (node.shape.elements(), node.shape[0]);
         let width = len / table_rows.max(1);
         let is_table = node.is_table();
         let mut sparse = match self.cotangents[id as usize].take() {

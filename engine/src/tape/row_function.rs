@@ -158,7 +158,7 @@ pub(crate) fn shapes<F: RowFunction<V>, const V: usize>(
             if scalar { "number" } else { "row" }
         )));
     }
-    let leading = inputs.map(|shape| &shape[..shape.axes().len() - 1]);
+    let leading = inputs.map(|shape| &shape.axes()[..shape.rank() - 1]);
     let rows = Broadcast::common(&leading).ok_or_else(|| {
         let shapes: Vec<String> = inputs.iter().map(|shape| shape.to_string()).collect();
         ShapeError::new(format!("the rows of shapes {} do not broadcast", shapes.join(", ")))
@@ -173,7 +173,7 @@ pub(crate) fn operands<'a, T: Float, const V: usize>(
 ) -> [Operand<'a, T>; V] {
     inputs.map(|(data, shape)| Operand {
         data,
-        rows: Broadcast::new(&shape.rows(), rows).expect("a common shape fits all"),
+        rows: Broadcast::new(shape.rows().axes(), rows.axes()).expect("a common shape fits all"),
         constant: None,
     })
 }

@@ -298,7 +298,8 @@ impl<T: Float> Rows for Tensor<T> {
     #[track_caller]
     fn map<F: MapFormula<K>, const K: usize>(_formula: F, scalars: [&Tensor<f64>; K]) -> Tensor<f64> {
         let shape = common(F::NAME, scalars.map(|x| x.shape().axes()));
-        let read = scalars.map(|x| Broadcast::new(x.shape(), &shape).expect("a common shape fits all"));
+        let read =
+            scalars.map(|x| Broadcast::new(x.shape().axes(), shape.axes()).expect("a common shape fits all"));
         Tensor::from_fn(shape, |i| F::eval(std::array::from_fn(|k| scalars[k].data()[read[k].at(i)])))
     }
     fn width(&self) -> usize {
@@ -314,11 +315,12 @@ impl<T: Float> Rows for Tensor<T> {
     fn concat(left: &Self, right: &Self) -> Self {
         let leading = [left, right].map(|x| x.shape().rows());
         let rows = common("concat", leading.each_ref().map(|shape| shape.axes()));
-        let [l, r] = leading.map(|shape| Broadcast::new(&shape, &rows).expect("a common shape fits all"));
+        let read = |shape: Shape| Broadcast::new(shape.axes(), rows.axes()).expect("a common shape fits all");
+        let [l, r] = leading.map(read);
         let width = left.width() + right.width();
         let shape = rows.with_width(width);
-        let mut data = Vec::with_capacity(shape.len());
-        for p in 0..rows.len() {
+        let mut data = Vec::with_capacity(shape.elements());
+        for p in 0..rows.elements() {
             data.extend_from_slice(left.row(l.at(p)));
             data.extend_from_slice(right.row(r.at(p)));
         }
@@ -368,7 +370,7 @@ fn operands<'a, T: Float>(
         Ok(rows) => rows,
         Err(message) => panic!("{name}: {message}"),
     };
-    let read = |axes: &[usize]| Broadcast::new(axes, &rows).expect("a common shape fits all");
+    let read = |shape: &Shape| Broadcast::new(shape.axes(), rows.axes()).expect("a common shape fits all");
     let vectors = vectors
         .iter()
         .map(|v| Operand { data: v.data(), rows: read(&v.shape().rows()), constant: None })

@@ -37,7 +37,8 @@ impl<T: Storage> Tensor<T> {
     #[track_caller]
     pub fn new(shape: impl Into<Shape>, data: Vec<T>) -> Self {
         let shape = shape.into();
-        assert_eq!(shape.len(), data.len(), "tensor: shape {shape} needs {} elements", shape.len());
+        let needed = shape.elements();
+        assert_eq!(needed, data.len(), "tensor: shape {shape} needs {needed} elements");
         Tensor { shape, data: Arc::new(Elements::from(data)) }
     }
 
@@ -48,7 +49,7 @@ impl<T: Storage> Tensor<T> {
     #[track_caller]
     pub fn zeros(shape: impl Into<Shape>) -> Self {
         let shape = shape.into();
-        let data = Arc::new(Elements::zeroed(shape.len()));
+        let data = Arc::new(Elements::zeroed(shape.elements()));
         Tensor { shape, data }
     }
 
@@ -196,7 +197,13 @@ impl<T: Storage> Tensor<T> {
     #[track_caller]
     pub fn reshape(&self, shape: impl Into<Shape>) -> Self {
         let shape = shape.into();
-        assert_eq!(shape.len(), self.len(), "reshape: {} elements of {} as {shape}", self.len(), self.shape);
+        assert_eq!(
+            shape.elements(),
+            self.len(),
+            "reshape: {} elements of {} as {shape}",
+            self.len(),
+            self.shape
+        );
         Tensor { shape, data: Arc::clone(&self.data) }
     }
 }
@@ -226,7 +233,7 @@ impl<T: Storage> fmt::Display for Tensor<T> {
             [columns] => (&[][..], 1, columns),
             [ref leading @ .., rows, columns] => (leading, rows, columns),
         };
-        let newline = if self.shape.axes().len() == 1 { ' ' } else { '\n' };
+        let newline = if self.shape.rank() == 1 { ' ' } else { '\n' };
         for m in shown(leading.iter().product(), MATRICES_EDGE) {
             let Some(m) = m else {
                 write!(f, "{newline}…")?;

@@ -21,6 +21,14 @@ pub(crate) fn elements(sizes: &[usize]) -> usize {
 }
 
 /// The extent of each axis, outermost first. A scalar has no axes.
+///
+/// ```
+/// use cotangent_engine::Shape;
+/// let shape = Shape::from([2, 3, 4]);
+/// assert_eq!((shape.elements(), shape.rank(), shape.width()), (24, 3, 4));
+/// assert_eq!((shape[1], shape.axes()), (3, &[2, 3, 4][..]));
+/// assert_eq!((Shape::default().elements(), Shape::default().rank()), (1, 0));
+/// ```
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct Shape(SmallVec<[usize; 4]>);
 
@@ -42,27 +50,27 @@ impl Shape {
         Shape(SmallVec::from_slice(axes))
     }
 
-    /// Number of elements.
+    /// Number of elements: the product of the extents.
     ///
     /// # Panics
     /// If the extents other than 0 have a product of more elements than memory can hold. No tensor has
     /// such a shape.
     #[track_caller]
-    pub fn len(&self) -> usize {
-        elements(self)
+    pub fn elements(&self) -> usize {
+        elements(&self.0)
+    }
+
+    /// Number of axes.
+    pub fn rank(&self) -> usize {
+        self.0.len()
     }
 
     /// The shape, if there can be a tensor of it.
     pub(crate) fn checked(self) -> Result<Self, ShapeError> {
-        match product(&self) {
+        match product(&self.0) {
             Some(_) => Ok(self),
             None => Err(ShapeError::new(format!("shape {self} has more elements than memory can hold"))),
         }
-    }
-
-    /// Whether there is no element.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// The extents.
@@ -77,7 +85,7 @@ impl Shape {
 
     /// The shape without its last axis: one entry per row.
     pub fn rows(&self) -> Shape {
-        Shape::new(&self.0[..self.0.len().saturating_sub(1)])
+        Shape::new(&self.0[..self.rank().saturating_sub(1)])
     }
 
     /// The shape without axis `at`.
@@ -118,10 +126,12 @@ impl Shape {
     }
 }
 
-impl std::ops::Deref for Shape {
-    type Target = [usize];
-    fn deref(&self) -> &[usize] {
-        &self.0
+/// The extent of an axis.
+impl std::ops::Index<usize> for Shape {
+    type Output = usize;
+    #[track_caller]
+    fn index(&self, axis: usize) -> &usize {
+        &self.0[axis]
     }
 }
 

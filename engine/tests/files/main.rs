@@ -110,9 +110,9 @@ impl Scratch {
         }
         assert!(4 * tensors.iter().map(Tensor::len).sum::<usize>() <= bytes.len());
         for tensor in tensors {
-            assert_eq!(tensor.shape().iter().product::<usize>(), tensor.data().len());
+            assert_eq!(tensor.shape().elements(), tensor.data().len());
             assert!(tensor.to_string().len() < 1 << 16);
-            let content = (tensor.shape().to_vec(), bits(&tensor));
+            let content = (tensor.shape().axes().to_vec(), bits(&tensor));
             let bytes = npy_by_specification(&content, (size_of::<T>() == 8, false, false), 2);
             same_bits(&self.read(&bytes, npy::read::<T>).unwrap(), &tensor);
         }

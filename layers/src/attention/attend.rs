@@ -258,7 +258,7 @@ impl<'a, 't, T: Float> Attend<'a, 't, T> {
 /// Whether two batches of sets of rows, `[…, n, d]`, have equal axes but for the last two.
 fn same_sets<T: Float>(a: Var<'_, T>, b: Var<'_, T>) -> bool {
     let (a, b) = (a.shape(), b.shape());
-    let [a, b] = [&a, &b].map(|shape| &shape.axes()[..shape.axes().len().saturating_sub(2)]);
+    let [a, b] = [&a, &b].map(|shape| &shape.axes()[..shape.rank().saturating_sub(2)]);
     a == b
 }
 
@@ -268,15 +268,15 @@ fn same_sets<T: Float>(a: Var<'_, T>, b: Var<'_, T>) -> bool {
 fn without_padding<'t, T: Float>(rows: Var<'t, T>, mask: Mask<'t, T>) -> Var<'t, T> {
     let Mask::Hidden(hidden) = mask else { return rows };
     let not = |x: Var<'t, T>| x.tape().scalar(1.0).masked_fill(x, 0.0);
-    let mut seen = match hidden.shape().axes().len() {
+    let mut seen = match hidden.shape().rank() {
         0 => return rows,
         1 => not(hidden),
         _ => not(hidden).max_axis(-2),
     };
     // A key that several sets of queries share is hidden only if it is hidden from all of them.
     let shared = rows.shape().rows();
-    while seen.shape().axes().len() > shared.axes().len() {
+    while seen.shape().rank() > shared.rank() {
         seen = seen.max_axis(0);
     }
-    rows.masked_fill(not(seen.broadcast_to(shared.clone())).insert_axis(shared.axes().len()), 0.0)
+    rows.masked_fill(not(seen.broadcast_to(shared.clone())).insert_axis(shared.rank()), 0.0)
 }

@@ -48,7 +48,7 @@ pub fn attentive_read<'t, T: Float>(
     normaliser: Normaliser,
 ) -> Var<'t, T> {
     let (shape, of_values) = (weights.shape(), values.shape());
-    let axes = of_values.axes().len();
+    let axes = of_values.rank();
     assert!(
         axes > 2 && shape.axes() == &of_values.axes()[..axes - 1],
         "attentive_read: weights of shape {shape}, values of shape {of_values}"

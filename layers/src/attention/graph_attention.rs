@@ -140,7 +140,7 @@ impl<T: Float> GraphAttention<T> {
         let kept = *self.attention.dropout.forward(values);
         let sums = self.attention.along_edges(queries, keys, kept, edges);
         let joined = match self.heads {
-            Heads::Concat => sums.reshape([sums.shape()[0], self.query.value().shape().len()]),
+            Heads::Concat => sums.reshape([sums.shape()[0], self.query.value().len()]),
             Heads::Mean => sums.mean_axis(1),
         };
         joined + self.bias.on(joined.tape())

@@ -115,7 +115,7 @@ impl<T: Float> UnidirectionalRegression<T> {
 fn rows_fit<T: Float>(layer: &str, x: Var<'_, T>, normals: Var<'_, T>) {
     let (rows, classes) = (x.shape(), normals.shape());
     assert!(
-        rows.axes().len() >= 2 && rows.width() == classes.width(),
+        rows.rank() >= 2 && rows.width() == classes.width(),
         "{layer}: normals {classes} for rows of shape {rows}: [k, n] take […, rows, n]"
     );
 }

@@ -103,7 +103,7 @@ impl<M: Manifold, T: Float> BatchNorm<M, T> {
         self.check_width(coordinates);
         let (shape, tape) = (coordinates.shape(), coordinates.tape());
         let n = shape.width();
-        let count = shape.len() / n;
+        let count = shape.elements() / n;
         assert!(count > 0, "BatchNorm: no points in a batch of shape {shape}");
         let rows = coordinates.reshape([count, n]);
         let mean = space.gyromidpoint(rows, tape.constant_with([count], |ones| ones.fill(T::one())));

@@ -63,7 +63,7 @@ impl<M: Steps, T: Float> Cell<M, T> for Rnn<M, T> {
         x: Var<'t, T>,
     ) -> Var<'t, T> {
         let ux = space.matvec(*self.input.on(x.tape()), x);
-        ux.insert_axis(x.shape().axes().len() - 1)
+        ux.insert_axis(x.shape().rank() - 1)
     }
 
     #[track_caller]

@@ -43,7 +43,7 @@ impl<'t, G: Copy, T: Float> Sequence<'t, G, T> {
     #[track_caller]
     pub fn new(points: Point<G, Var<'t, T>>) -> Self {
         let shape = points.coordinates().shape();
-        assert_eq!(shape.axes().len(), 3, "Sequence: points of shape {shape} where [len, batch, width] fit");
+        assert_eq!(shape.rank(), 3, "Sequence: points of shape {shape} where [len, batch, width] fit");
         Sequence {
             space: *points.manifold(),
             elements: Elements::Stacked(*points.coordinates()),

@@ -63,7 +63,7 @@ pub trait GyrovectorSpace<'t, T: Float>: Copy + PartialEq + std::fmt::Debug {
     /// Möbius scalar multiplication r ⊗ x: `exp₀(r log₀ x)`, r `[…]`. Eq. 12.
     #[track_caller]
     fn scale(&self, r: Var<'t, T>, x: Var<'t, T>) -> Var<'t, T> {
-        self.map(x, |v| r.insert_axis(r.shape().axes().len()) * v)
+        self.map(x, |v| r.insert_axis(r.shape().rank()) * v)
     }
 
     /// The Möbius version `exp₀(f(log₀ x))` of a function of vectors, eq. 24.
@@ -80,7 +80,7 @@ pub trait GyrovectorSpace<'t, T: Float>: Copy + PartialEq + std::fmt::Debug {
     fn matvec(&self, m: Var<'t, T>, x: Var<'t, T>) -> Var<'t, T> {
         let (weight, rows) = (m.shape(), x.shape());
         assert!(
-            weight.axes().len() == 2 && rows.axes().len() >= 2 && weight[1] == rows.width(),
+            weight.rank() == 2 && rows.rank() >= 2 && weight[1] == rows.width(),
             "a weight {weight} on rows of shape {rows}: weights [m, n] take rows […, rows, n]"
         );
         self.map(x, |v| v.matmul_nt(m))

@@ -66,7 +66,7 @@ fn umbral<'t>(v: &[Var<'t, f64>]) -> Var<'t, f64> {
 
 fn penumbral<'t, F: PairFormula<2, 2, 3> + Default>(v: &[Var<'t, f64>]) -> Var<'t, f64> {
     let [q, k] = [v[2], v[3]].map(|height| {
-        let points = height.reshape([height.shape().len(), 1]);
+        let points = height.reshape([height.shape().elements(), 1]);
         [height, Rows::scalar(PenumbralGap, [&points], [&v[6]]).reshape(height.shape())]
     });
     v[0].tape().pairs(F::default(), [v[0], v[1]], q, k, [v[4], v[5], v[6]]).scores()

@@ -126,7 +126,7 @@ struct Moved<'t, T: Float> {
 
 /// 0, or NaN for rows in which something is not finite: `[rows, 1]`.
 fn flag<'t, T: Float>(all: impl IntoIterator<Item = Var<'t, T>>, n: usize) -> Var<'t, T> {
-    let row_sums = |v: Var<'t, T>| (v * 0.0).reshape([n, v.shape().len() / n.max(1)]).sum_axis(-1);
+    let row_sums = |v: Var<'t, T>| (v * 0.0).reshape([n, v.shape().elements() / n.max(1)]).sum_axis(-1);
     all.into_iter().map(row_sums).reduce(|a, b| a + b).expect("points at least").reshape([n, 1])
 }
 
@@ -222,7 +222,7 @@ pub(crate) fn norm<T: Float, N: Module<T>>(
             let norms = manifold.norm(&x, &manifold.egrad_to_rgrad(&x, &g));
             // Squares are summed in `f64`, because in `f32` the square of a norm that needs clipping may
             // overflow.
-            self.norms.push(norms.reshape([norms.shape().len()]).norm_axis(0).reshape([1]));
+            self.norms.push(norms.reshape([norms.shape().elements()]).norm_axis(0).reshape([1]));
         }
     }
     let tape = Tape::with_device(gradients.device());

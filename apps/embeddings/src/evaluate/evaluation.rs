@@ -60,7 +60,7 @@ impl<'a> Evaluator<'a> {
         geometry: Geometry,
         neighbours: &Neighbours,
     ) -> (Score, [Option<Score>; 2]) {
-        let identity: Vec<u32> = (0..points.shape().rows().len() as u32).collect();
+        let identity: Vec<u32> = (0..points.shape().rows().elements() as u32).collect();
         let known = self.known(neighbours);
         let score = reconstruction::rank(points, geometry, &identity, [neighbours, known], self.sample);
         (score, self.split.evaluate(points, geometry, known, self.sample))

@@ -64,7 +64,7 @@ fn from_tensors(
     let about = metadata.get(ABOUT).ok_or_else(|| missing("metadata"))?;
     let about: About = serde_json::from_str(about).map_err(|e| AppError::content(path, e.to_string()))?;
     let names = about.names;
-    if points.shape().axes().len() != 2 || points.shape()[0] != names.len() {
+    if points.shape().rank() != 2 || points.shape()[0] != names.len() {
         return Err(AppError::content(
             path,
             format!("{} names for a tensor of shape {}", names.len(), points.shape()),

@@ -96,7 +96,7 @@ impl<T: Float> cotangent::module::Visitor<T> for Named<'_, T> {
         let gradient = self
             .0
             .param(param.id())
-            .map(|view| view.to_dense(param.value().shape().rows().len(), param.value().width()));
+            .map(|view| view.to_dense(param.value().shape().rows().elements(), param.value().width()));
         let reached = gradient.is_some_and(|gradient| gradient.iter().any(|g| g.to_f64() != 0.0));
         self.1.push((path.to_owned(), reached));
     }

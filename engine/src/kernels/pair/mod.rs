@@ -101,13 +101,16 @@ pub(crate) fn sizes(inputs: &[&Shape], [l, r, _]: [usize; 3]) -> Result<(Sizes, 
             shapes()
         )));
     }
-    if !params.iter().all(|s| s.len() == 1) {
+    if !params.iter().all(|s| s.elements() == 1) {
         return Err(ShapeError::new(format!("parameters must be single numbers: shapes {}", shapes())));
     }
     let shape = x.rows().with_width(*m);
     // If one set of right rows serves the whole batch, the batch's left rows count as one entry's.
     let batch: usize = if lead_y.is_empty() { 1 } else { lead_x.iter().product() };
-    Ok((Sizes { batch, n: if lead_y.is_empty() { x.rows().len() } else { *n }, m: *m, width: *d }, shape))
+    Ok((
+        Sizes { batch, n: if lead_y.is_empty() { x.rows().elements() } else { *n }, m: *m, width: *d },
+        shape,
+    ))
 }
 
 /// Computes the pairings of all rows, then runs `work` on them, tile by tile.

@@ -106,7 +106,7 @@ impl<'t, T: Float> Pairs<'t, T> {
         let masked = hidden.is_some();
         inputs.extend(hidden.into_iter().chain([values]));
         let [queries, keys] = [0, 1].map(|i| self.inputs[i].shape());
-        let count = queries.rows().len() * keys.rows().width();
+        let count = queries.rows().elements() * keys.rows().width();
         let dropout = self.tape.draw_dropout(self.rate, count).map(Box::new);
         let attend = Attend { score: self.kernels.score, weights, causal, masked, dropout };
         self.tape.record(Op::Attend(attend), &inputs)

@@ -72,7 +72,9 @@ impl<F: Elementwise, T: Float> Operation<T> for ElementwiseOperation<F> {
 
     fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
         let shape = common(&shapes(inputs)).expect("shapes were checked when the node was made");
-        let read = |view: &View<'_, T>| Broadcast::new(view.shape, &shape).expect("a common shape fits all");
+        let read = |view: &View<'_, T>| {
+            Broadcast::new(view.shape.axes(), shape.axes()).expect("a common shape fits all")
+        };
         let reads: SmallVec<[Broadcast; 6]> = inputs.iter().map(read).collect();
         for (p, y) in out.iter_mut().enumerate() {
             let elements = inputs.iter().zip(&reads).map(|(view, read)| view.data[read.at(p)]);

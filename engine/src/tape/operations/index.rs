@@ -119,7 +119,7 @@ impl<'t, T: Float> Var<'t, T> {
     /// If there is no such axis.
     #[track_caller]
     pub fn swap_axes(self, a: usize, b: usize) -> Self {
-        let mut axes: SmallVec<[usize; 4]> = (0..self.shape().axes().len()).collect();
+        let mut axes: SmallVec<[usize; 4]> = (0..self.shape().rank()).collect();
         axes.swap(a, b);
         self.permute(&axes)
     }

@@ -125,7 +125,7 @@ impl<T: Float> Operation<T> for PairKernels<T> {
         };
         let (dx, dy) = (tangents[0], tangents[1]);
         let column = |v: Var<'t, T>| v.reshape(v.shape().with_width(1));
-        let row = |v: Var<'t, T>| v.reshape(v.shape().insert(v.shape().axes().len() - 1));
+        let row = |v: Var<'t, T>| v.reshape(v.shape().insert(v.shape().rank() - 1));
         let of_pairing = match self.score.pairing() {
             Pairing::Dot => Var::sum_of([dx.map(|dx| dx.matmul_nt(y)), dy.map(|dy| x.matmul_nt(dy))]),
             Pairing::SquaredDistance => (dx.is_some() || dy.is_some()).then(|| {

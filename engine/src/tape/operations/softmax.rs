@@ -13,7 +13,7 @@ impl<T: Float> Var<'_, T> {
         let shape = self.shape();
         let name = Operation::<T>::name(&operation);
         let (at, _) = Axis::new(&shape, axis).unwrap_or_else(|message| panic!("{name}: {message}"));
-        let last = shape.axes().len() - 1;
+        let last = shape.rank() - 1;
         let apply = |x: Self| x.tape().record(Op::Softmax(operation), &[x]);
         if at == last { apply(self) } else { apply(self.swap_axes(at, last)).swap_axes(at, last) }
     }
@@ -49,7 +49,7 @@ impl<T: Float> Operation<T> for Softmax {
     #[track_caller]
     fn jvp<'t>(&self, inputs: &[Var<'t, T>], out: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
         let shape = inputs[0].shape();
-        let last = shape.axes().len() as isize - 1;
+        let last = shape.rank() as isize - 1;
         let row = |v: Var<'t, T>| v.insert_axis(last as usize).broadcast_to(shape.clone());
         let dx = tangents[0].expect("one input, one tangent");
         if self.logarithm {

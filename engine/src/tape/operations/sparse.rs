@@ -98,11 +98,11 @@ impl<T: Float> Operation<T> for SparsePairs<T> {
             0 | 1 => {
                 let rows = x.gather(if k == 0 { &left } else { &right });
                 let width = rows.shape().width();
-                rows.reshape([rows.shape().len() / width, 1, width])
+                rows.reshape([rows.shape().elements() / width, 1, width])
             }
             k if k < 2 + l + r => {
                 let numbers = x.gather(if k < 2 + l { &left } else { &right });
-                numbers.reshape([numbers.shape().len(), 1])
+                numbers.reshape([numbers.shape().elements(), 1])
             }
             _ => *x,
         });

@@ -79,7 +79,7 @@ impl<T: Float> Case<T> {
         let part = |table: &Tensor<T>| {
             let row = if table.shape()[0] == 1 { 0 } else { i };
             let size = table.len() / table.shape()[0];
-            let mut axes = table.shape().to_vec();
+            let mut axes = table.shape().axes().to_vec();
             axes[0] = 1;
             Tensor::new(&axes[..], table.data()[row * size..][..size].to_vec())
         };

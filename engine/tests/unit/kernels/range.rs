@@ -229,7 +229,7 @@ fn shared_rows_have_accurate_gradients() {
         }),
         ("tangents", 1 << 16, |rows, x| {
             let tape = rows.tape();
-            let direction = tape.constant(&Tensor::new(rows.shape(), vec![0.3; rows.shape().len()]));
+            let direction = tape.constant(&Tensor::new(rows.shape(), vec![0.3; rows.shape().elements()]));
             tape.jvp(Var::scalar(Square, [&rows, &x], []), &[(rows, direction)])
         }),
     ];

@@ -230,16 +230,16 @@ impl<'t, T: Float> Curved<Var<'t, T>> {
             return logits;
         }
         let (shape, classes) = (logits.shape(), p.shape()[0]);
-        assert!(u32::try_from(shape.len()).is_ok(), "logits of shape {shape}: more than 2³² of them");
+        assert!(u32::try_from(shape.elements()).is_ok(), "logits of shape {shape}: more than 2³² of them");
         let rows: Vec<u32> = pairs.iter().map(|&(i, _)| i).collect();
         let columns: Vec<u32> = pairs.iter().map(|&(_, j)| j).collect();
-        let points = x.reshape([shape.rows().len(), p.shape().width()]);
+        let points = x.reshape([shape.rows().elements(), p.shape().width()]);
         let accurate = self.logit(&points.gather(&rows), &p.gather(&columns), &a.gather(&columns));
         let places: Vec<u32> = pairs.iter().map(|&(i, j)| i * classes as u32 + j).collect();
-        let mut mask = vec![T::zero(); shape.len()];
+        let mut mask = vec![T::zero(); shape.elements()];
         places.iter().for_each(|&place| mask[place as usize] = T::one());
         let mask = tape.constant(&Tensor::new(shape.clone(), mask));
-        let accurate = accurate.insert_axis(1).scatter_add(&places, shape.len()).reshape(shape);
+        let accurate = accurate.insert_axis(1).scatter_add(&places, shape.elements()).reshape(shape);
         logits.masked_fill(mask, 0.0) + accurate
     }
 
@@ -260,7 +260,7 @@ impl<'t, T: Float> Curved<Var<'t, T>> {
     /// The logits by one product of matrices: see [`f::Logits`].
     fn logits_of_classes(&self, x: Var<'t, T>, normals: Var<'t, T>, classes: [Var<'t, T>; 2]) -> Var<'t, T> {
         let lambda = self.lambda(&x);
-        let rows = x * (0.5 * lambda).insert_axis(lambda.shape().axes().len());
+        let rows = x * (0.5 * lambda).insert_axis(lambda.shape().rank());
         x.tape().pairs(f::Logits, [rows, normals], [lambda - 1.0], classes, [self.kappa]).scores()
     }
 }
