@@ -92,6 +92,7 @@
 //! |---|---|
 //! | `files/` | checkpoints, safetensors, npy |
 //! | `tape/` | the tape, variables, gradients; `operations/`: kernels as operations, with forward mode |
+//! | `tape/laws/` | the registry of formulas and the gradient check, which tests use |
 //! | `opencl/` | the kernels on an OpenCL device |
 //! | `kernels/` | the kernels on the processor: slices in, slices out |
 //! | `formula/` | row, elementwise and pair formulas, plans, domains |
@@ -155,7 +156,8 @@ pub use tape::{ParamId, Tape};
 pub mod simd {
     pub use crate::numbers::simd::level;
 }
-pub use tape::{check, compiled, formulas, loss, registry};
+pub use tape::laws::{check, registry};
+pub use tape::{compiled, formulas, loss};
 pub use tensor::Tensor;
 pub use tensor::device::{Device, DeviceError, Transfers};
 pub use tensor::pool::Memory;

@@ -9,7 +9,7 @@ use crate::formula::map::MapFormula;
 use crate::formula::pair::{PairFormula, Pairing};
 use crate::numbers::scalar::Scalar;
 use crate::tape::float::Float;
-use crate::tape::registry::{Formula, Range};
+use crate::tape::laws::registry::{Formula, Range};
 use crate::tape::var::Var;
 
 macro_rules! elementwise {

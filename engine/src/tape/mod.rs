@@ -5,20 +5,19 @@
 //! The pass gives each node's value back to the buffer pool as soon as it is done with it.
 
 pub(crate) mod arena;
-pub mod check;
 pub mod compiled;
 mod dot;
 mod dropout;
 pub(crate) mod float;
 pub mod formulas;
 pub(crate) mod gradients;
+pub(crate) mod laws;
 pub mod loss;
 #[cfg(feature = "opencl")]
 mod on_device;
 pub(crate) mod operation;
 pub(crate) mod operations;
 pub(crate) mod recorded;
-pub mod registry;
 pub(crate) mod row_function;
 pub(crate) mod rows;
 pub(crate) mod var;
