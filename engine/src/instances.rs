@@ -9,6 +9,7 @@ use crate::kernels::pair::{ManyToMany, PairSide};
 use crate::kernels::softmax::softmax_in_place;
 use crate::kernels::tiles::{OneToMany, RowNumbers, RowProgram, Tiles};
 use crate::tape::float::Float;
+use crate::tape::laws::registry::Formula;
 use crate::tape::{ParamId, Tape};
 use crate::tensor::Tensor;
 
@@ -21,10 +22,11 @@ struct Arguments<T: Float> {
     tiles: Tiles,
     tensor: Tensor<T>,
     tape: Tape<T>,
+    formula: Formula,
 }
 
 fn call<T: Float>(arguments: &mut Arguments<T>, id: ParamId) {
-    let Arguments { program, numbers, one, many, sides, tiles, tensor, tape } = arguments;
+    let Arguments { program, numbers, one, many, sides, tiles, tensor, tape, formula } = arguments;
     let mut gradients = Tiles::new(1);
     let _ = program.run(&[tiles]);
     numbers.numbers(&[tiles]);
@@ -39,6 +41,7 @@ fn call<T: Float>(arguments: &mut Arguments<T>, id: ParamId) {
     let z = x + tape.parameter(id, tensor) * tape.scalar(0.0);
     let _ = Weights::Softmax.normalise(x, Some(y));
     let _ = (tape.jvp(z, &[(x, y)]), z.to_tensor(), tape.to_dot());
+    let _ = formula.as_operation::<T>().name();
     drop((tape.backward(z), tape.backward_from(z, tensor)));
     tape.reset();
 }

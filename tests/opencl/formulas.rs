@@ -117,10 +117,10 @@ fn what_is_not_finite_is_alike() {
     let Some(device) = device() else { return };
     let is_pair = |formula: &&Formula| matches!(formula.kind, Kind::Pair { .. });
     for formula in formulas_of::<f64>().into_iter().filter(|formula| !is_pair(formula)) {
-        check_special(formula, (formula.operation_f64)(), &device, 0.0);
+        check_special(formula, formula.as_operation::<f64>(), &device, 0.0);
     }
     for formula in formulas_of::<f32>().into_iter().filter(|formula| !is_pair(formula)) {
-        check_special(formula, (formula.operation_f32)(), &device, 0.0);
+        check_special(formula, formula.as_operation::<f32>(), &device, 0.0);
     }
 }
 
@@ -128,8 +128,8 @@ fn what_is_not_finite_is_alike() {
 fn no_formula_is_without_a_device_form() {
     for formula in all() {
         let forms = (
-            (formula.operation_f32)().on_device().is_some(),
-            (formula.operation_f64)().on_device().is_some(),
+            formula.as_operation::<f32>().on_device().is_some(),
+            formula.as_operation::<f64>().on_device().is_some(),
         );
         assert_eq!(forms, (true, true), "{}", formula.name);
     }
@@ -139,10 +139,10 @@ fn no_formula_is_without_a_device_form() {
 fn every_formula_of_the_registry_is_what_it_is_on_the_processor() {
     let Some(device) = device() else { return };
     for formula in formulas_of::<f64>() {
-        check(formula, (formula.operation_f64)(), &device, 0.0);
+        check(formula, formula.as_operation::<f64>(), &device, 0.0);
     }
     for formula in formulas_of::<f32>() {
-        check(formula, (formula.operation_f32)(), &device, 0.0);
+        check(formula, formula.as_operation::<f32>(), &device, 0.0);
     }
 }
 
@@ -170,7 +170,7 @@ fn what_is_rounded_is_rounded_alike() {
         let result = |device: &Device| {
             let tape = Tape::with_device(device.clone());
             let variables: Vec<_> = inputs.iter().map(|x| tape.constant(x)).collect();
-            tape.operation((formula.operation_f64)(), &variables).to_tensor()
+            tape.operation(formula.as_operation::<f64>(), &variables).to_tensor()
         };
         let (got, want) = (result(&device), result(&Device::cpu()));
         for (i, (a, b)) in got.data().iter().zip(want.data()).enumerate() {

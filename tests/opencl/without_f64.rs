@@ -59,9 +59,9 @@ fn every_formula_of_the_registry_is_what_it_is_on_the_processor_but_for_an_ulp()
         for formula in all() {
             // Elementwise formulas are computed in `f32` on every device.
             let ulp = if matches!(formula.kind, Kind::Row { .. }) { 1.0 } else { 0.0 };
-            formulas::check(formula, (formula.operation_f32)(), device, ulp);
+            formulas::check(formula, formula.as_operation::<f32>(), device, ulp);
             if !matches!(formula.kind, Kind::Pair { .. }) && !BEYOND.contains(&formula.name) {
-                formulas::check_special(formula, (formula.operation_f32)(), device, 1.0);
+                formulas::check_special(formula, formula.as_operation::<f32>(), device, 1.0);
             }
         }
     });
@@ -74,7 +74,7 @@ fn every_domain_is_kept() {
     without_f64("every_domain_is_kept", &["8"], |device| {
         let names = ["lorentz.exp", "half_space.exp", "sphere.exp"];
         for formula in all().filter(|formula| names.contains(&formula.name)) {
-            formulas::check(formula, (formula.operation_f32)(), device, 1.0);
+            formulas::check(formula, formula.as_operation::<f32>(), device, 1.0);
         }
     });
 }

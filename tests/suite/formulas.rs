@@ -185,11 +185,11 @@ fn kernels_agree_with_plain_loops_over_all_shapes() {
             let want = expected(formula, &inputs);
             let tape = Tape::<f64>::new();
             let variables: Vec<_> = inputs.iter().map(|t| tape.constant(t)).collect();
-            let got = tape.operation((formula.operation_f64)(), &variables).to_tensor();
+            let got = tape.operation(formula.as_operation::<f64>(), &variables).to_tensor();
             let single = Tape::<f32>::new();
             let rounded: Vec<Tensor<f32>> = inputs.iter().map(Tensor::cast).collect();
             let variables: Vec<_> = rounded.iter().map(|t| single.constant(t)).collect();
-            let got_single = single.operation((formula.operation_f32)(), &variables).to_tensor();
+            let got_single = single.operation(formula.as_operation::<f32>(), &variables).to_tensor();
             let wide: Vec<Tensor<f64>> = rounded.iter().map(Tensor::cast).collect();
             let want_single = expected(formula, &wide);
             assert_eq!(got.len(), want.len(), "{} {n} {width}", formula.name);
@@ -235,7 +235,7 @@ fn kernels_have_the_gradients_of_finite_differences() {
                 for (k, t) in mask {
                     operands.insert(*k, v[0].tape().constant(t));
                 }
-                let y = v[0].tape().operation((formula.operation_f64)(), &operands);
+                let y = v[0].tape().operation(formula.as_operation::<f64>(), &operands);
                 let weights = Tensor::from_fn(y.shape(), |i| 0.4 + (i as f64).sin());
                 10.0 + (y * y.tape().constant(&weights)).sum()
             }
@@ -341,8 +341,8 @@ fn elementwise_formulas_keep_nan_in_both_passes() {
                 }
                 NAN_AT.iter().for_each(|&i| inputs[k].data_mut()[i] = special);
                 let rounded: Vec<Tensor<f32>> = inputs.iter().map(Tensor::cast).collect();
-                nan_stays(formula, (formula.operation_f64)(), &inputs);
-                nan_stays(formula, (formula.operation_f32)(), &rounded);
+                nan_stays(formula, formula.as_operation::<f64>(), &inputs);
+                nan_stays(formula, formula.as_operation::<f32>(), &rounded);
             }
         }
     }
@@ -394,8 +394,8 @@ fn rows_keep_nan<T: Float>(formula: &Formula, operation: &'static dyn Operation<
 fn row_and_pair_formulas_keep_nan_in_both_passes() {
     let mut lost = Vec::new();
     for formula in all() {
-        rows_keep_nan(formula, (formula.operation_f64)(), &mut lost);
-        rows_keep_nan(formula, (formula.operation_f32)(), &mut lost);
+        rows_keep_nan(formula, formula.as_operation::<f64>(), &mut lost);
+        rows_keep_nan(formula, formula.as_operation::<f32>(), &mut lost);
     }
     assert!(lost.is_empty(), "NaN is lost: {lost:#?}");
 }

@@ -182,16 +182,16 @@ fn cost(s: Sizes, elements: usize) -> usize {
 }
 
 impl<T: Storage> Attend<T> {
-    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
+    pub(crate) fn result_shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         Ok(self.sizes(inputs)?.2)
     }
 
     /// For normalised weights, the logarithm of each row's denominator.
-    pub(crate) fn keeps(&self, inputs: &[&Shape]) -> usize {
+    pub(crate) fn kept_elements(&self, inputs: &[&Shape]) -> usize {
         inputs[0].rows().elements()
     }
 
-    pub(crate) fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], kept: &mut [T]) {
+    pub(crate) fn compute(&self, inputs: &[View<'_, T>], out: &mut [T], kept: &mut [T]) {
         let shapes = shapes(inputs);
         let (s, width, _) = self.sizes(&shapes).expect("checked");
         let Inputs { scored, values, .. } = self.split(inputs);
@@ -276,7 +276,7 @@ impl<T: Storage> Attend<T> {
         });
     }
 
-    pub(crate) fn backward(
+    pub(crate) fn pullback(
         &self,
         inputs: &[View<'_, T>],
         outcome: Outcome<'_, T>,

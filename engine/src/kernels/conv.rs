@@ -127,11 +127,11 @@ impl Conv2d {
         Ok((sizes, Shape::new(&[batch, count, places[0], places[1]])))
     }
 
-    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
+    pub(crate) fn result_shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         Ok(self.sizes(inputs)?.1)
     }
 
-    pub(crate) fn forward<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+    pub(crate) fn compute<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
         let (s, _) = self.sizes(&[inputs[0].shape, inputs[1].shape]).expect("checked");
         let filters = Matrix::new(inputs[1].data, s.filters, s.patch());
         let size = s.filters * s.places();
@@ -147,7 +147,7 @@ impl Conv2d {
 
     /// With `Y = W C` for the columns C of an image: `dC = Wᵀ G`, summed back where each element was
     /// read, and `dW = Σ G Cᵀ`.
-    pub(crate) fn backward<T: Storage>(
+    pub(crate) fn pullback<T: Storage>(
         &self,
         inputs: &[View<'_, T>],
         _: Outcome<'_, T>,

@@ -33,12 +33,12 @@ pub(crate) struct Gather {
 }
 
 impl Gather {
-    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
+    pub(crate) fn result_shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         check_rows(&self.rows, table(inputs[0])?.0)?;
         Ok(inputs[0].with(0, self.rows.len()))
     }
 
-    pub(crate) fn forward<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+    pub(crate) fn compute<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
         let (_, width) = table(inputs[0].shape).expect("checked");
         let data = inputs[0].data;
         parallel::for_each_part(out, width, 1, 4 + width / 4, |range, out| {
@@ -49,7 +49,7 @@ impl Gather {
         });
     }
 
-    pub(crate) fn backward<T: Storage>(
+    pub(crate) fn pullback<T: Storage>(
         &self,
         _: &[View<'_, T>],
         _: Outcome<'_, T>,
@@ -67,7 +67,7 @@ pub(crate) struct ScatterAdd {
 }
 
 impl ScatterAdd {
-    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
+    pub(crate) fn result_shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         let (entries, _) = table(inputs[0])?;
         if entries != self.rows.len() {
             return Err(ShapeError::new(format!(
@@ -80,12 +80,12 @@ impl ScatterAdd {
         Ok(inputs[0].with(0, self.n))
     }
 
-    pub(crate) fn forward<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+    pub(crate) fn compute<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
         out.fill(T::zero());
         scatter_add(inputs[0].data, &self.rows, table(inputs[0].shape).expect("checked").1, out);
     }
 
-    pub(crate) fn backward<T: Storage>(
+    pub(crate) fn pullback<T: Storage>(
         &self,
         inputs: &[View<'_, T>],
         _: Outcome<'_, T>,
@@ -114,7 +114,7 @@ impl TakeAlong {
         (width, self.columns.len().checked_div(rows).unwrap_or(0))
     }
 
-    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
+    pub(crate) fn result_shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         let shape = inputs[0];
         if shape.axes().is_empty() {
             return Err(ShapeError::new("rows are needed, not a number"));
@@ -133,14 +133,14 @@ impl TakeAlong {
         Ok(shape.rows().with_width(take))
     }
 
-    pub(crate) fn forward<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+    pub(crate) fn compute<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
         let (width, take) = self.widths(inputs[0].shape);
         for (i, (y, &column)) in out.iter_mut().zip(&self.columns).enumerate() {
             *y = inputs[0].data[i / take * width + column as usize];
         }
     }
 
-    pub(crate) fn backward<T: Storage>(
+    pub(crate) fn pullback<T: Storage>(
         &self,
         inputs: &[View<'_, T>],
         _: Outcome<'_, T>,
@@ -164,7 +164,7 @@ pub(crate) struct Slice {
 }
 
 impl Slice {
-    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
+    pub(crate) fn result_shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         let (at, view) = Axis::new(inputs[0], self.axis)?;
         let range = &self.range;
         if range.start > range.end || range.end > view.n {
@@ -177,7 +177,7 @@ impl Slice {
         Ok(inputs[0].with(at, range.len()))
     }
 
-    pub(crate) fn forward<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+    pub(crate) fn compute<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
         let (_, Axis { n, inner, .. }) = Axis::new(inputs[0].shape, self.axis).expect("checked");
         let (whole, take) = ((n * inner).max(1), (self.range.len() * inner).max(1));
         for (x, part) in inputs[0].data.chunks_exact(whole).zip(out.chunks_exact_mut(take)) {
@@ -185,7 +185,7 @@ impl Slice {
         }
     }
 
-    pub(crate) fn backward<T: Storage>(
+    pub(crate) fn pullback<T: Storage>(
         &self,
         inputs: &[View<'_, T>],
         _: Outcome<'_, T>,
@@ -208,7 +208,7 @@ pub(crate) struct Concat {
 }
 
 impl Concat {
-    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
+    pub(crate) fn result_shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         let (at, _) = Axis::new(inputs[0], self.axis)?;
         let first = inputs[0];
         if !inputs.iter().all(|s| s.rank() == first.rank() && s.with(at, 1) == first.with(at, 1)) {
@@ -218,13 +218,13 @@ impl Concat {
         Ok(first.with(at, inputs.iter().map(|s| s.axes()[at]).fold(0, usize::saturating_add)))
     }
 
-    pub(crate) fn forward<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+    pub(crate) fn compute<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
         self.for_each_part(inputs, |i, from, to| {
             out[to].copy_from_slice(&inputs[i].data[from]);
         });
     }
 
-    pub(crate) fn backward<T: Storage>(
+    pub(crate) fn pullback<T: Storage>(
         &self,
         inputs: &[View<'_, T>],
         _: Outcome<'_, T>,
@@ -271,7 +271,7 @@ impl Permute {
         inverse
     }
 
-    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
+    pub(crate) fn result_shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         let shape = inputs[0];
         let mut sorted = self.axes.clone();
         sorted.sort_unstable();
@@ -284,11 +284,11 @@ impl Permute {
         Ok(Shape::from(self.axes.iter().map(|&a| shape[a]).collect::<SmallVec<[usize; 4]>>().as_slice()))
     }
 
-    pub(crate) fn forward<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+    pub(crate) fn compute<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
         permute(inputs[0].data, inputs[0].shape.axes(), &self.axes, out);
     }
 
-    pub(crate) fn backward<T: Storage>(
+    pub(crate) fn pullback<T: Storage>(
         &self,
         inputs: &[View<'_, T>],
         _: Outcome<'_, T>,
@@ -296,7 +296,7 @@ impl Permute {
         grads: &mut [Option<&mut [T]>],
     ) {
         let Some(dx) = grads[0].as_deref_mut() else { return };
-        let shape = self.shape(&[inputs[0].shape]).expect("checked");
+        let shape = self.result_shape(&[inputs[0].shape]).expect("checked");
         permute(g, shape.axes(), &self.inverse(), dx);
     }
 }
@@ -343,7 +343,7 @@ pub(crate) struct Reshape {
 }
 
 impl Reshape {
-    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
+    pub(crate) fn result_shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         let (before, after) = (inputs[0], &self.shape);
         if before.elements() != after.elements() {
             return Err(ShapeError::new(format!(
@@ -355,11 +355,11 @@ impl Reshape {
         Ok(after.clone())
     }
 
-    pub(crate) fn forward<T: Storage>(&self, _: &[View<'_, T>], _: &mut [T], _kept: &mut [T]) {
+    pub(crate) fn compute<T: Storage>(&self, _: &[View<'_, T>], _: &mut [T], _kept: &mut [T]) {
         unreachable!("the elements stay where they are")
     }
 
-    pub(crate) fn backward<T: Storage>(
+    pub(crate) fn pullback<T: Storage>(
         &self,
         _: &[View<'_, T>],
         _: Outcome<'_, T>,

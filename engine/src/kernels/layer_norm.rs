@@ -19,7 +19,7 @@ pub(crate) struct LayerNorm {
 }
 
 impl LayerNorm {
-    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
+    pub(crate) fn result_shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         let (x, gain, bias) = (inputs[0], inputs[1], inputs[2]);
         let width = x.width();
         if x.axes().is_empty() || width == 0 || gain.axes() != [width] || bias.axes() != [width] {
@@ -30,7 +30,7 @@ impl LayerNorm {
         Ok(x.clone())
     }
 
-    pub(crate) fn forward<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+    pub(crate) fn compute<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
         let width = inputs[0].shape.width();
         let [x, gain, bias] = [0, 1, 2].map(|i| inputs[i].data);
         parallel::for_each_part(out, width, 1, width / 2, |range, out| {
@@ -50,7 +50,7 @@ impl LayerNorm {
         });
     }
 
-    pub(crate) fn backward<T: Storage>(
+    pub(crate) fn pullback<T: Storage>(
         &self,
         inputs: &[View<'_, T>],
         _outcome: Outcome<'_, T>,

@@ -280,12 +280,12 @@ impl<T: Storage> MapKernel<T> {
     }
 
     /// The formula over all output positions.
-    pub(crate) fn forward(&self, inputs: &[View<'_, T>], out: &mut [T]) {
+    pub(crate) fn compute(&self, inputs: &[View<'_, T>], out: &mut [T]) {
         forward(inputs, out, self.value.get_or_init(|| Program::new(&(self.form.value)())));
     }
 
     /// The reverse pass over all output positions.
-    pub(crate) fn backward(&self, inputs: &[View<'_, T>], g: &[T], grads: &mut [Option<&mut [T]>]) {
+    pub(crate) fn pullback(&self, inputs: &[View<'_, T>], g: &[T], grads: &mut [Option<&mut [T]>]) {
         let program = self.gradients.get_or_init(|| Program::new(&(self.form.slopes)().times_input()));
         backward(inputs, g, grads, program);
     }

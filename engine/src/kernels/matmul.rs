@@ -111,11 +111,11 @@ fn batched<T: Storage>(
 }
 
 impl Matmul {
-    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
+    pub(crate) fn result_shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         Ok(self.sizes(inputs[0], inputs[1])?.1)
     }
 
-    pub(crate) fn forward<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+    pub(crate) fn compute<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
         let (s, _) = self.sizes(inputs[0].shape, inputs[1].shape).expect("checked");
         let (a, b) = (inputs[0].data, inputs[1].data);
         batched(out, s.batch, s.m * s.n, s.work(), |i, c, gemm| {
@@ -124,7 +124,7 @@ impl Matmul {
     }
 
     /// With `C = A B`: `dA = G Bᵀ` and `dB = Aᵀ G`, each transposed where its factor is stored so.
-    pub(crate) fn backward<T: Storage>(
+    pub(crate) fn pullback<T: Storage>(
         &self,
         inputs: &[View<'_, T>],
         _: Outcome<'_, T>,

@@ -49,13 +49,13 @@ fn largest<T: Storage>(x: &[T], under: impl Iterator<Item = usize>) -> usize {
 }
 
 impl Pool2d {
-    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
+    pub(crate) fn result_shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         let (_, [h, w]) = self.places(inputs[0])?;
         let rank = inputs[0].rank();
         Ok(inputs[0].with(rank - 2, h).with(rank - 1, w))
     }
 
-    pub(crate) fn forward<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+    pub(crate) fn compute<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
         let (image, places) = self.places(inputs[0].shape).expect("checked");
         let images = inputs[0].data.chunks_exact((image[0] * image[1]).max(1));
         for (x, y) in images.zip(out.chunks_exact_mut((places[0] * places[1]).max(1))) {
@@ -71,7 +71,7 @@ impl Pool2d {
         }
     }
 
-    pub(crate) fn backward<T: Storage>(
+    pub(crate) fn pullback<T: Storage>(
         &self,
         inputs: &[View<'_, T>],
         _: Outcome<'_, T>,

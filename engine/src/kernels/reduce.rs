@@ -184,13 +184,13 @@ impl Reduce {
         }
     }
 
-    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
+    pub(crate) fn result_shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         let Some(axis) = self.axis else { return Ok(Shape::default()) };
         let (at, _) = Axis::new(inputs[0], axis)?;
         Ok(inputs[0].without(at))
     }
 
-    pub(crate) fn forward<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+    pub(crate) fn compute<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
         let x = inputs[0].data;
         let axis = self.view(inputs[0].shape).expect("checked");
         if let ([y], Reduction::Sum | Reduction::Mean, true) = (&mut *out, self.reduction, x.len() >= LONG) {
@@ -227,7 +227,7 @@ impl Reduce {
         });
     }
 
-    pub(crate) fn backward<T: Storage>(
+    pub(crate) fn pullback<T: Storage>(
         &self,
         inputs: &[View<'_, T>],
         outcome: Outcome<'_, T>,

@@ -59,11 +59,11 @@ pub(crate) struct Softmax {
 }
 
 impl Softmax {
-    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
+    pub(crate) fn result_shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         Ok(inputs[0].clone())
     }
 
-    pub(crate) fn forward<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+    pub(crate) fn compute<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
         let (x, width) = (inputs[0].data, inputs[0].shape.width().max(1));
         parallel::for_each_part(out, width, 1, width, |range, out| {
             let x = &x[range.start * width..range.end * width];
@@ -79,7 +79,7 @@ impl Softmax {
         });
     }
 
-    pub(crate) fn backward<T: Storage>(
+    pub(crate) fn pullback<T: Storage>(
         &self,
         inputs: &[View<'_, T>],
         outcome: Outcome<'_, T>,

@@ -153,16 +153,16 @@ impl SparseMatmul {
         Ok((sizes, dense.with(0, self.sparsity.rows())))
     }
 
-    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
+    pub(crate) fn result_shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         Ok(self.sizes(inputs)?.1)
     }
 
-    pub(crate) fn forward<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+    pub(crate) fn compute<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
         let (sizes, _) = self.sizes(&shapes(inputs)).expect("checked");
         products(self.sparsity.by_row(), sizes, inputs[0].data, &Terms::Rows(inputs[1].data), out);
     }
 
-    pub(crate) fn backward<T: Storage>(
+    pub(crate) fn pullback<T: Storage>(
         &self,
         inputs: &[View<'_, T>],
         _: Outcome<'_, T>,
@@ -210,7 +210,7 @@ impl SegmentSoftmax {
         parallel::run(&mut jobs, |(range, out)| work(range.clone(), out));
     }
 
-    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
+    pub(crate) fn result_shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         let (shape, count) = (inputs[0], self.sparsity.pairs().len());
         match shape.axes() {
             [elements, ..] if *elements == count => Ok(shape.clone()),
@@ -221,7 +221,7 @@ impl SegmentSoftmax {
         }
     }
 
-    pub(crate) fn forward<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+    pub(crate) fn compute<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
         let (x, heads) = (inputs[0].data, Self::heads(inputs[0].shape));
         let lists = self.sparsity.by_row();
         self.for_each_piece(heads, out, |rows, out| {
@@ -270,7 +270,7 @@ impl SegmentSoftmax {
         });
     }
 
-    pub(crate) fn backward<T: Storage>(
+    pub(crate) fn pullback<T: Storage>(
         &self,
         inputs: &[View<'_, T>],
         outcome: Outcome<'_, T>,
@@ -361,11 +361,11 @@ impl<T: Storage> SparsePairs<T> {
         }
     }
 
-    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
+    pub(crate) fn result_shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         Ok(self.sizes(inputs)?.1)
     }
 
-    pub(crate) fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+    pub(crate) fn compute(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
         let ([heads, width], _) = self.sizes(&shapes(inputs)).expect("checked");
         if out.is_empty() {
             return;
@@ -378,7 +378,7 @@ impl<T: Storage> SparsePairs<T> {
         });
     }
 
-    pub(crate) fn backward(
+    pub(crate) fn pullback(
         &self,
         inputs: &[View<'_, T>],
         _: Outcome<'_, T>,

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use crate::formula::plan::RowPlan;
 use crate::kernels::attend::Attend;
 use crate::kernels::conv::Conv2d;
 use crate::kernels::finite::first_not_finite;
@@ -16,7 +17,9 @@ use crate::kernels::index::{
     self, Concat, Gather, Permute, Reshape, ScatterAdd, Slice, SparseRows, TakeAlong, UNTOUCHED,
 };
 use crate::kernels::layer_norm::LayerNorm;
+use crate::kernels::map::MapKernel;
 use crate::kernels::matmul::Matmul;
+use crate::kernels::pair::PairKernels;
 use crate::kernels::pool2d::Pool2d;
 use crate::kernels::reduce::Reduce;
 use crate::kernels::softmax::Softmax;
@@ -30,13 +33,19 @@ use crate::tensor::pool::{Buffer, Pool};
 use crate::tensor::shape::Shape;
 use crate::tensor::view::{Outcome, View};
 
-/// What computed a node: a kernel with its settings, stored in the node, or a reference to an operation.
+/// What computed a node: a formula, a kernel with its settings, or an operation from outside the engine.
 pub(crate) enum Op<T: Float> {
     /// Nothing: the value was given.
     Leaf,
     /// A number, kept in full precision for the row formulas.
     Constant(f64),
-    /// An operation that is the same for all nodes, such as a formula.
+    /// An elementwise formula.
+    Map(&'static MapKernel<T>),
+    /// A row formula.
+    Row(&'static RowPlan),
+    /// A pair formula.
+    Pair(&'static PairKernels<T>),
+    /// An operation that lives as long as the program.
     Static(&'static dyn Operation<T>),
     /// An operation with data of its own.
     Shared(Arc<dyn Operation<T>>),
@@ -60,16 +69,15 @@ pub(crate) enum Op<T: Float> {
 }
 
 impl<T: Float> Op<T> {
-    /// The operation; `None` for a leaf or a constant. The call goes through the element type, so that the
-    /// kernels are compiled in this crate and not in the crates that use it.
+    /// The operation; `None` for a leaf or a constant. It is not inlined, so that the kernels are compiled in
+    /// this crate and not in the crates that use it.
+    #[inline(never)]
     pub(crate) fn operation(&self) -> Option<&dyn Operation<T>> {
-        T::operation(self)
-    }
-
-    /// As [`operation`](Self::operation), compiled where it is called.
-    pub(crate) fn operation_here(&self) -> Option<&dyn Operation<T>> {
         Some(match self {
             Op::Leaf | Op::Constant(_) => return None,
+            Op::Map(kernel) => *kernel,
+            Op::Row(plan) => *plan,
+            Op::Pair(kernels) => *kernels,
             Op::Static(operation) => *operation,
             Op::Shared(operation) => &**operation,
             Op::Reduce(operation) => operation,

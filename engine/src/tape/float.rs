@@ -4,12 +4,8 @@ use std::cell::RefCell;
 use std::thread::LocalKey;
 
 use crate::formula::plan::RowPlan;
-use crate::kernels::map::MapKernel;
-use crate::kernels::pair::PairKernels;
 use crate::numbers::storage::Storage;
 use crate::tape::Tape;
-use crate::tape::arena::Op;
-use crate::tape::operation::Operation;
 use crate::tape::operations::derivative;
 use crate::tensor::Tensor;
 
@@ -23,23 +19,6 @@ use crate::tensor::Tensor;
 /// The hidden methods are implemented in this crate, so that the operations are compiled here once for
 /// each type, and not in every crate that uses them.
 pub trait Float: Storage {
-    /// See [`Op::operation`].
-    #[doc(hidden)]
-    #[allow(private_interfaces)]
-    fn operation(op: &Op<Self>) -> Option<&dyn Operation<Self>>;
-
-    /// An elementwise formula as an operation.
-    #[doc(hidden)]
-    fn map_operation(kernel: &'static MapKernel<Self>) -> &'static dyn Operation<Self>;
-
-    /// A pair formula as an operation.
-    #[doc(hidden)]
-    fn pair_operation(kernels: &'static PairKernels<Self>) -> &'static dyn Operation<Self>;
-
-    /// A row formula as an operation.
-    #[doc(hidden)]
-    fn row_operation(plan: &'static RowPlan) -> &'static dyn Operation<Self>;
-
     /// The derivative of a row formula along tangents of its vectors: see
     /// [`Rows::differential`](crate::Rows::differential).
     #[doc(hidden)]
@@ -63,23 +42,6 @@ macro_rules! impl_float {
         }
 
         impl Float for $t {
-            #[allow(private_interfaces)]
-            #[inline(never)]
-            fn operation(op: &Op<Self>) -> Option<&dyn Operation<Self>> {
-                op.operation_here()
-            }
-            #[inline(never)]
-            fn map_operation(kernel: &'static MapKernel<Self>) -> &'static dyn Operation<Self> {
-                kernel
-            }
-            #[inline(never)]
-            fn pair_operation(kernels: &'static PairKernels<Self>) -> &'static dyn Operation<Self> {
-                kernels
-            }
-            #[inline(never)]
-            fn row_operation(plan: &'static RowPlan) -> &'static dyn Operation<Self> {
-                plan
-            }
             #[inline(never)]
             fn row_differential(
                 plan: &'static RowPlan,

@@ -162,6 +162,6 @@ impl<T: Float, L: Leaf<T>> Leaf<T> for &L {
 
 impl<T: Float> Drop for Gradients<'_, T> {
     fn drop(&mut self) {
-        self.tape.recycle(std::mem::take(&mut self.entries));
+        self.tape.take_back(std::mem::take(&mut self.entries));
     }
 }

@@ -396,7 +396,7 @@ impl<T: Float> Tape<T> {
     pub fn backward(&self, loss: Var<'_, T>) -> Gradients<'_, T> {
         let (root, shape) = (self.id("backward", loss), loss.shape());
         assert_eq!(shape.elements(), 1, "backward: the loss must be a single number, not {shape}");
-        self.propagate("backward", root, &[T::one()])
+        self.sweep("backward", root, &[T::one()])
     }
 
     /// As [`backward`](Self::backward), but from any variable, whose gradient `g` is given: the
@@ -409,11 +409,12 @@ impl<T: Float> Tape<T> {
     pub fn backward_from(&self, output: Var<'_, T>, g: &Tensor<T>) -> Gradients<'_, T> {
         let (root, shape) = (self.id("backward_from", output), output.shape());
         assert_eq!(shape, *g.shape(), "backward_from: a gradient {} of an output {shape}", g.shape());
-        self.propagate("backward_from", root, g.data())
+        self.sweep("backward_from", root, g.data())
     }
 
+    /// The reverse pass: from the gradient `g` of the root back over the nodes before it.
     #[track_caller]
-    fn propagate(&self, name: &str, root: u32, g: &[T]) -> Gradients<'_, T> {
+    fn sweep(&self, name: &str, root: u32, g: &[T]) -> Gradients<'_, T> {
         let root = root as usize;
         let mut arena = self.arena.borrow_mut();
         arena.cotangents.clear();
@@ -536,8 +537,9 @@ impl<T: Float> Tape<T> {
         node_tangents[root].unwrap_or_else(|| self.zeros(output.shape()))
     }
 
+    /// Takes the memory of gradients back.
     #[inline(never)]
-    pub(crate) fn recycle(&self, mut entries: Vec<Entry<T>>) {
+    pub(crate) fn take_back(&self, mut entries: Vec<Entry<T>>) {
         // Only a panic in the middle of an operation leaves the arena borrowed.
         if let Ok(mut arena) = self.arena.try_borrow_mut() {
             entries.drain(..).for_each(|entry| arena.recycle(entry.gradient));

@@ -9,6 +9,7 @@ use crate::kernels::index::{Gather, SparseRows, UNTOUCHED};
 use crate::opencl::{Array, Forward, OnDevice, Reverse, index, random};
 use crate::tape::arena::{Arena, Cotangent, Op, check_gradients};
 use crate::tape::float::Float;
+use crate::tape::operation::Operation;
 use crate::tensor::device::copies;
 use crate::tensor::device::memory::Memory;
 use crate::tensor::device::queue::Queue;
@@ -178,6 +179,9 @@ impl<T: Float> Arena<T> {
 fn form<T: Float>(op: &Op<T>) -> Option<&dyn OnDevice<T>> {
     Some(match op {
         Op::Leaf | Op::Constant(_) | Op::Reshape(_) => unreachable!("nothing is computed"),
+        Op::Map(kernel) => return kernel.on_device(),
+        Op::Row(plan) => return Operation::<T>::on_device(*plan),
+        Op::Pair(kernels) => return kernels.on_device(),
         Op::Static(operation) => return operation.on_device(),
         Op::Shared(operation) => return operation.on_device(),
         Op::Reduce(operation) => operation,

@@ -114,7 +114,7 @@ fn cut<const V: usize>(mut buffer: &mut [f64], widths: [usize; V]) -> [&mut [f64
 }
 
 /// Evaluates the function at all row positions. `out` has `width` elements for each.
-pub(crate) fn forward<F: RowFunction<V>, T: Float, U: Float, const V: usize>(
+pub(crate) fn evaluate<F: RowFunction<V>, T: Float, U: Float, const V: usize>(
     function: &F,
     operands: &[Operand<'_, T>; V],
     widths: [usize; V],
@@ -206,7 +206,7 @@ impl<F: RowFunction<V>, T: Float, const V: usize> Operation<T> for RowOperation<
 
     fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
         let (operands, widths, width) = self.read(inputs);
-        forward(&self.function, &operands, widths, width, out);
+        evaluate(&self.function, &operands, widths, width, out);
     }
 
     fn backward(

@@ -234,7 +234,7 @@ fn apply<'o, F: RowFunction<V>, T: Float, U: Float, const V: usize>(
         Err(message) => panic!("{}: {message}", function.name()),
     };
     let operands = row_function::operands(inputs.each_ref().map(|(data, shape)| (*data, shape)), &rows);
-    row_function::forward(function, &operands, widths, width, place(rows, width));
+    row_function::evaluate(function, &operands, widths, width, place(rows, width));
 }
 
 #[track_caller]

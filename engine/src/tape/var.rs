@@ -5,9 +5,10 @@ use smallvec::SmallVec;
 use crate::formula::map::MapFormula;
 use crate::formula::row::RowFormula;
 use crate::tape::Tape;
+use crate::tape::arena::Op;
 use crate::tape::float::Float;
 use crate::tape::formulas as f;
-use crate::tape::operation::Operation;
+use crate::tape::operations::derivative;
 use crate::tape::row_function::{self, RowFunction};
 use crate::tape::rows::Rows;
 use crate::tensor::Tensor;
@@ -144,7 +145,7 @@ impl<T: Float> Rows for Var<'_, T> {
     where
         F: RowFormula<V, B, I, 1>,
     {
-        row_formula(T::row_operation(F::plan()), vectors, params)
+        vectors[0].tape.record(Op::Row(F::plan()), &operands(vectors, params))
     }
     #[track_caller]
     fn vector<F, const V: usize, const P: usize, const B: usize, const I: usize>(
@@ -155,7 +156,7 @@ impl<T: Float> Rows for Var<'_, T> {
     where
         F: RowFormula<V, B, I, B>,
     {
-        row_formula(T::row_operation(F::plan()), vectors, params)
+        vectors[0].tape.record(Op::Row(F::plan()), &operands(vectors, params))
     }
     #[track_caller]
     fn differential<F, const V: usize, const P: usize, const B: usize, const I: usize>(
@@ -172,8 +173,7 @@ impl<T: Float> Rows for Var<'_, T> {
         inputs.extend(constants.map(|value| tape.scalar(value)));
         let mut along: SmallVec<[Option<Self>; 6]> = tangents.into_iter().map(|v| Some(*v)).collect();
         along.resize(V + P, None);
-        // A row formula's derivative does not read its result.
-        T::row_operation(F::plan()).jvp(&inputs, inputs[0], &along)
+        derivative::record(F::plan(), &inputs, &along)
     }
     #[track_caller]
     fn map<F: MapFormula<K>, const K: usize>(formula: F, scalars: [&Self; K]) -> Self {
@@ -212,13 +212,12 @@ impl<T: Float> Rows for Var<'_, T> {
     }
 }
 
-#[track_caller]
-fn row_formula<'t, T: Float>(
-    operation: &'static dyn Operation<T>,
+/// The operands of a row formula: vectors first, then parameters.
+fn operands<'t, T: Float>(
     vectors: impl IntoIterator<Item = impl std::ops::Deref<Target = Var<'t, T>>>,
     params: impl IntoIterator<Item = impl std::ops::Deref<Target = Var<'t, T>>>,
-) -> Var<'t, T> {
-    let mut inputs: SmallVec<[Var<'t, T>; 6]> = vectors.into_iter().map(|v| *v).collect();
-    inputs.extend(params.into_iter().map(|p| *p));
-    inputs[0].tape.operation(operation, &inputs)
+) -> SmallVec<[Var<'t, T>; 6]> {
+    let mut all: SmallVec<[Var<'t, T>; 6]> = vectors.into_iter().map(|v| *v).collect();
+    all.extend(params.into_iter().map(|p| *p));
+    all
 }

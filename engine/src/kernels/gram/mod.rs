@@ -122,22 +122,6 @@ pub(crate) fn entries<T: Storage>() -> Entries<T> {
     T::pick(&ENTRIES)
 }
 
-/// Computes the row positions `range`, on the calling thread.
-fn forward_range<T: Storage>(
-    plan: &RowPlan,
-    vectors: &[Operand<'_, T>],
-    parameters: &[Parameter<'_>],
-    width: usize,
-    range: Range<usize>,
-    out: Results<'_, T>,
-) {
-    let specialised: Option<Forward<T>> = plan.specialised.for_type().map(|kernel| kernel.forward);
-    match specialised {
-        Some(forward) => forward(plan, vectors, parameters, width, range, out),
-        None => planned::forward(plan, vectors, parameters, width, range, out),
-    }
-}
-
 /// A formula over all row positions: `width` elements each for a vector formula, one for a scalar one.
 fn forward<T: Storage>(
     plan: &RowPlan,
@@ -150,8 +134,9 @@ fn forward<T: Storage>(
         .into_iter()
         .map(|range| (range.clone(), Some(out.split_front(range.len(), width))))
         .collect();
+    let kernel = plan.forward_kernel();
     parallel::run(&mut jobs, |(range, out)| {
-        forward_range(plan, vectors, parameters, width, range.clone(), out.take().expect("once"));
+        kernel(plan, vectors, parameters, width, range.clone(), out.take().expect("once"));
     });
 }
 
@@ -161,7 +146,7 @@ fn forward_one<T: Storage>(plan: &RowPlan, rows: &[&[T]], params: &[f64], out: R
     let vectors: SmallVec<[_; 4]> =
         rows.iter().map(|&data| Operand { data, rows: one, constant: None }).collect();
     let parameters: SmallVec<[_; PARAMS]> = params.iter().map(|&x| Parameter::constant_number(x)).collect();
-    forward_range(plan, &vectors, &parameters, rows[0].len(), 0..1, out);
+    plan.forward_kernel()(plan, &vectors, &parameters, rows[0].len(), 0..1, out);
 }
 
 /// Where the gradient of a vector operand goes: its rows from number `first` on.
@@ -232,15 +217,31 @@ fn settle<T: Storage, S: Block>(
 }
 
 impl RowPlan {
+    /// The kernel that is compiled for the formula alone, or else the one that reads its plan.
+    fn forward_kernel<T: Storage>(&self) -> Forward<T> {
+        match self.specialised.for_type::<T>() {
+            Some(kernel) => kernel.forward,
+            None => planned::forward,
+        }
+    }
+
+    /// As [`forward_kernel`](Self::forward_kernel), for the reverse pass.
+    fn backward_kernel<T: Storage>(&self) -> Backward<T> {
+        match self.specialised.for_type::<T>() {
+            Some(kernel) => kernel.backward,
+            None => planned::backward,
+        }
+    }
+
     /// The formula over all row positions. Vectors first, then parameters.
-    pub(crate) fn forward<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T]) {
+    pub(crate) fn compute<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T]) {
         let operands = Operands::new(inputs, &|i| i < self.vectors);
         let (vectors, parameters) = operands.split(self.vectors);
         forward(self, vectors, &parameters, operands.width, Results::new(out, self.vector));
     }
 
     /// The reverse pass over all row positions.
-    pub(crate) fn backward<T: Storage>(
+    pub(crate) fn pullback<T: Storage>(
         &self,
         inputs: &[View<'_, T>],
         g: &[T],
@@ -250,10 +251,9 @@ impl RowPlan {
         let width = operands.width;
         let (vectors, parameters) = operands.split(self.vectors);
         let n = g.len() / if self.vector { width } else { 1 };
-        let specialised: Option<Backward<T>> = self.specialised.for_type().map(|kernel| kernel.backward);
-        for_each_piece(&operands.reads(self.vectors), n, 40 + 3 * width, grads, |piece| match specialised {
-            Some(backward) => backward(self, vectors, &parameters, piece, width, g),
-            None => planned::backward(self, vectors, &parameters, piece, width, g),
+        let kernel = self.backward_kernel();
+        for_each_piece(&operands.reads(self.vectors), n, 40 + 3 * width, grads, |piece| {
+            kernel(self, vectors, &parameters, piece, width, g);
         });
     }
 }

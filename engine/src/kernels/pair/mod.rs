@@ -57,12 +57,12 @@ pub struct PairKernels<T: Storage> {
 
 impl<T: Storage> PairKernels<T> {
     /// The scores of all pairs.
-    pub(crate) fn forward(&self, inputs: &[View<'_, T>], out: &mut [T]) {
+    pub(crate) fn compute(&self, inputs: &[View<'_, T>], out: &mut [T]) {
         elementwise(inputs, self.score, out, &|tile, s| self.score.score(tile, s));
     }
 
     /// The reverse pass.
-    pub(crate) fn backward(&self, inputs: &[View<'_, T>], g: &[T], grads: &mut [Option<&mut [T]>]) {
+    pub(crate) fn pullback(&self, inputs: &[View<'_, T>], g: &[T], grads: &mut [Option<&mut [T]>]) {
         let shapes = shapes(inputs);
         let (s, _) = sizes(&shapes, self.score.counts()).expect("checked");
         gradients(self.score, inputs, s, g, grads);

@@ -6,8 +6,11 @@
 
 use crate::formula::map::MapFormula;
 use crate::formula::pair::{PairFormula, Pairing};
+use crate::formula::per_type::Compiled;
 use crate::formula::plan::RowPlan;
 use crate::formula::row::RowFormula;
+use crate::kernels::map::Map;
+use crate::kernels::pair::Pair;
 use crate::numbers::dual::Dual;
 use crate::numbers::lanes::{Lanes, array};
 use crate::numbers::scalar::Scalar;
@@ -82,10 +85,15 @@ pub struct Formula {
     pub dual: fn(&[f64]) -> Vec<Derivatives>,
     /// The formula on traces.
     pub trace: fn() -> Expression,
-    /// The formula as an operation of a tape of `f32`.
-    pub operation_f32: fn() -> &'static dyn Operation<f32>,
-    /// The formula as an operation of a tape of `f64`.
-    pub operation_f64: fn() -> &'static dyn Operation<f64>,
+    kernels: Kernels,
+}
+
+/// What the formula is compiled to.
+#[derive(Clone, Copy, Debug)]
+enum Kernels {
+    Map(fn() -> &'static Compiled<Map>),
+    Row(fn() -> &'static RowPlan),
+    Pair(fn() -> &'static Compiled<Pair>),
 }
 
 /// A formula as a function of a slice: the number of its arguments is known only at run time.
@@ -162,8 +170,7 @@ impl Formula {
         kind: Kind,
         arguments: usize,
         trace: fn() -> Expression,
-        operation_f32: fn() -> &'static dyn Operation<f32>,
-        operation_f64: fn() -> &'static dyn Operation<f64>,
+        kernels: Kernels,
     ) -> Self {
         Formula {
             name,
@@ -174,8 +181,7 @@ impl Formula {
             lanes: lanes::<E>,
             dual: dual::<E>,
             trace,
-            operation_f32,
-            operation_f64,
+            kernels,
         }
     }
 
@@ -187,8 +193,7 @@ impl Formula {
             Kind::Map(ranges),
             K,
             || Expression::trace(K, ErasedMap::<F, K>::eval::<Trace>),
-            || f32::map_operation(F::compiled().for_type()),
-            || f64::map_operation(F::compiled().for_type()),
+            Kernels::Map(F::compiled),
         )
     }
 
@@ -214,8 +219,7 @@ impl Formula {
             lanes: |arguments| F::plan().on_lanes(arguments),
             dual: |arguments| dual_by(arguments, |x| F::plan().outputs_along(1, |k, _| x[k])),
             trace: || F::plan().value().clone(),
-            operation_f32: || f32::row_operation(F::plan()),
-            operation_f64: || f64::row_operation(F::plan()),
+            kernels: Kernels::Row(F::plan),
         }
     }
 
@@ -230,9 +234,18 @@ impl Formula {
             Kind::Pair { ranges, counts: [L, R, P], pairing: F::PAIRING },
             1 + L + R + P,
             || Expression::trace(1 + L + R + P, ErasedPair::<F, L, R, P>::eval::<Trace>),
-            || f32::pair_operation(F::compiled().for_type()),
-            || f64::pair_operation(F::compiled().for_type()),
+            Kernels::Pair(F::compiled),
         )
+    }
+
+    /// The formula as an operation of a tape.
+    #[inline(never)]
+    pub fn as_operation<T: Float>(&self) -> &'static dyn Operation<T> {
+        match self.kernels {
+            Kernels::Map(compiled) => compiled().for_type::<T>(),
+            Kernels::Row(plan) => plan(),
+            Kernels::Pair(compiled) => compiled().for_type::<T>(),
+        }
     }
 }
 

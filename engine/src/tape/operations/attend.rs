@@ -135,7 +135,7 @@ impl<T: Float> Operation<T> for Attend<T> {
     kernel_passes!(Attend<T>);
 
     fn keeps(&self, inputs: &[&Shape]) -> usize {
-        <Attend<T>>::keeps(self, inputs)
+        self.kept_elements(inputs)
     }
 
     /// Records attention with stored scores, and takes the derivative of that.
@@ -143,7 +143,7 @@ impl<T: Float> Operation<T> for Attend<T> {
     fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
         let tape = inputs[0].tape();
         let Inputs { scored, hidden, values } = self.split(inputs);
-        let scores = tape.operation(self.score.kernels(), scored);
+        let scores = tape.record(Op::Pair(self.score.kernels()), scored);
         let causal = self.causal.then(|| {
             let shape = scores.shape();
             tape.causal_mask(shape.rows().width(), shape.width())

@@ -28,6 +28,7 @@ use crate::tensor::view::{Outcome, View, shapes};
 
 /// Records the derivative of a row formula.
 #[track_caller]
+#[inline(never)]
 pub(crate) fn record<'t, T: Float>(
     plan: &'static RowPlan,
     inputs: &[Var<'t, T>],

@@ -9,6 +9,7 @@ use crate::kernels::map::{Elements, MapKernel, common};
 use crate::numbers::dual::{Dual, Nested};
 use crate::numbers::scalar::Scalar;
 use crate::tape::Tape;
+use crate::tape::arena::Op;
 use crate::tape::float::Float;
 use crate::tape::operation::Operation;
 use crate::tape::var::Var;
@@ -26,7 +27,7 @@ impl<T: Float> Tape<T> {
         _formula: F,
         operands: [Var<'t, T>; K],
     ) -> Var<'t, T> {
-        self.operation(T::map_operation(F::compiled().for_type()), &operands)
+        self.record(Op::Map(F::compiled().for_type()), &operands)
     }
 }
 
@@ -41,7 +42,7 @@ impl<T: Float> Operation<T> for MapKernel<T> {
     }
 
     fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
-        MapKernel::forward(self, inputs, out);
+        self.compute(inputs, out);
     }
 
     fn backward(
@@ -51,7 +52,7 @@ impl<T: Float> Operation<T> for MapKernel<T> {
         g: &[T],
         grads: &mut [Option<&mut [T]>],
     ) {
-        MapKernel::backward(self, inputs, g, grads);
+        self.pullback(inputs, g, grads);
     }
 
     #[cfg(feature = "opencl")]

@@ -1,17 +1,17 @@
 //! The operations of the tape: kernels with their reverse passes, and their derivatives along tangents.
 
-/// The methods of an [`Operation`](crate::Operation) that its kernel has under the same names.
+/// The shape and the passes of an [`Operation`](crate::Operation), which its kernel has.
 macro_rules! kernel_passes {
     ($kernel:ty) => {
         fn shape(
             &self,
             inputs: &[&crate::tensor::shape::Shape],
         ) -> Result<crate::tensor::shape::Shape, crate::tensor::shape::ShapeError> {
-            <$kernel>::shape(self, inputs)
+            <$kernel>::result_shape(self, inputs)
         }
 
         fn forward(&self, inputs: &[crate::tensor::view::View<'_, T>], out: &mut [T], kept: &mut [T]) {
-            <$kernel>::forward(self, inputs, out, kept);
+            <$kernel>::compute(self, inputs, out, kept);
         }
 
         fn backward(
@@ -21,7 +21,7 @@ macro_rules! kernel_passes {
             g: &[T],
             grads: &mut [Option<&mut [T]>],
         ) {
-            <$kernel>::backward(self, inputs, outcome, g, grads);
+            <$kernel>::pullback(self, inputs, outcome, g, grads);
         }
     };
 }

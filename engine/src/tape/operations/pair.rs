@@ -9,6 +9,7 @@ use crate::formula::per_type::Compiled;
 use crate::kernels::pair::{Pair, PairKernel, PairKernels, elementwise, sizes};
 use crate::numbers::parallel;
 use crate::tape::Tape;
+use crate::tape::arena::Op;
 use crate::tape::float::Float;
 use crate::tape::operation::Operation;
 use crate::tape::var::Var;
@@ -88,7 +89,7 @@ impl<'t, T: Float> Pairs<'t, T> {
     /// If the shapes do not fit.
     #[track_caller]
     pub fn scores(&self) -> Var<'t, T> {
-        self.tape.operation(T::pair_operation(self.kernels), &self.inputs)
+        self.tape.record(Op::Pair(self.kernels), &self.inputs)
     }
 }
 
@@ -103,11 +104,11 @@ impl<T: Float> Operation<T> for PairKernels<T> {
     }
 
     fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
-        PairKernels::forward(self, inputs, out);
+        self.compute(inputs, out);
     }
 
     fn backward(&self, inputs: &[View<'_, T>], _: Outcome<'_, T>, g: &[T], grads: &mut [Option<&mut [T]>]) {
-        PairKernels::backward(self, inputs, g, grads);
+        self.pullback(inputs, g, grads);
     }
 
     #[cfg(feature = "opencl")]

@@ -20,7 +20,7 @@ impl<T: Float> Operation<T> for RowPlan {
     }
 
     fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
-        RowPlan::forward(self, inputs, out);
+        self.compute(inputs, out);
     }
 
     fn backward(
@@ -30,7 +30,7 @@ impl<T: Float> Operation<T> for RowPlan {
         g: &[T],
         grads: &mut [Option<&mut [T]>],
     ) {
-        RowPlan::backward(self, inputs, g, grads);
+        self.pullback(inputs, g, grads);
     }
 
     #[cfg(feature = "opencl")]

@@ -108,7 +108,7 @@ impl<T: Float> Operation<T> for SparsePairs<T> {
         });
         let side_by_side: SmallVec<[Var<'t, T>; 6]> = side_by_side.collect();
         let tape = out.tape();
-        let scores = tape.operation(self.score.kernels(), &side_by_side).reshape(out.shape());
+        let scores = tape.record(Op::Pair(self.score.kernels()), &side_by_side).reshape(out.shape());
         let given: SmallVec<[(Var<'t, T>, Var<'t, T>); 6]> =
             inputs.iter().zip(tangents).filter_map(|(x, tangent)| tangent.map(|t| (*x, t))).collect();
         tape.jvp(scores, &given)
