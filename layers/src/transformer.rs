@@ -1,8 +1,10 @@
 //! Transformer layers, with attention of any score: Vaswani et al. 2017, section 3.1. Normalisation
 //! before the sublayers is as in Xiong et al. 2020.
 
+use std::sync::Arc;
+
 use cotangent_engine::rng::Rng;
-use cotangent_engine::{Float, Var};
+use cotangent_engine::{Float, Sparsity, Var};
 use cotangent_manifolds::{Euclidean, Module};
 
 use crate::activation::Activation;
@@ -128,9 +130,35 @@ impl<T: Float> EncoderLayer<T> {
     /// If the shapes do not fit.
     #[track_caller]
     pub fn forward<'t>(&self, x: Var<'t, T>, mask: Mask<'t, T>) -> Var<'t, T> {
+        self.sublayers(x, |x| self.attention.forward(x, x, mask))
+    }
+
+    /// Nodes `[n, width]` of a graph, each of which attends to those that it has edges (node, other) to. A
+    /// node without edges attends to none. Memory is linear in the number of edges.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[track_caller]
+    pub fn along_edges<'t>(&self, x: Var<'t, T>, edges: &Arc<Sparsity>) -> Var<'t, T> {
+        self.sublayers(x, |x| self.attention.along_edges(x, x, edges))
+    }
+
+    /// Both sublayers, the first with this attention.
+    #[track_caller]
+    fn sublayers<'t>(&self, x: Var<'t, T>, attend: impl FnOnce(Var<'t, T>) -> Var<'t, T>) -> Var<'t, T> {
         let [first, second] = &self.residuals;
-        let x = first.around(x, |x| self.attention.forward(x, x, mask));
+        let x = first.around(x, attend);
         second.around(x, |x| *self.feed_forward.forward(x))
+    }
+
+    /// The queries and keys with which a sequence attends to itself, `[batch, heads, n, key]` each, for
+    /// pictures.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[track_caller]
+    pub fn project<'t>(&self, x: Var<'t, T>) -> [Var<'t, T>; 2] {
+        self.attention.project(self.residuals[0].input(x))
     }
 
     /// The weights with which a sequence attends to itself, `[batch, heads, n, n]`, for pictures.

@@ -1,7 +1,9 @@
 //! Several heads of attention in parallel: Vaswani et al. 2017, section 3.2.2.
 
+use std::sync::Arc;
+
 use cotangent_engine::rng::Rng;
-use cotangent_engine::{Float, Var};
+use cotangent_engine::{Float, Sparsity, Var};
 use cotangent_manifolds::{Euclidean, Module};
 
 use crate::attention::Attention;
@@ -99,6 +101,35 @@ impl<T: Float> MultiHeadAttention<T> {
     #[track_caller]
     pub fn forward<'t>(&self, x: Var<'t, T>, to: Var<'t, T>, mask: Mask<'t, T>) -> Var<'t, T> {
         self.attend(x, self.cache(to), mask)
+    }
+
+    /// Rows `[n, width]` attend to the rows `to`, `[m, width]`, along the edges of a graph: `[n, width]`. Row
+    /// i attends to row j if (i, j) is an edge. Memory is linear in the number of edges: see
+    /// [`Attend::along_edges`](crate::Attend::along_edges).
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[track_caller]
+    pub fn along_edges<'t>(&self, x: Var<'t, T>, to: Var<'t, T>, edges: &Arc<Sparsity>) -> Var<'t, T> {
+        let split = |linear: &Linear<Euclidean, T>, x: Var<'t, T>| {
+            let y = *linear.forward(x);
+            let shape = y.shape();
+            y.reshape([shape[0], self.heads, shape[1] / self.heads])
+        };
+        let [queries, keys, values] =
+            [(&self.query, x), (&self.key, to), (&self.value, to)].map(|(linear, x)| split(linear, x));
+        let heads = self.attention.along_edges(queries, keys, values, edges);
+        let shape = heads.shape();
+        *self.output.forward(heads.reshape([shape[0], shape[1] * shape[2]]))
+    }
+
+    /// The queries and keys of rows `[batch, n, width]`, `[batch, heads, n, key]` each, for pictures.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[track_caller]
+    pub fn project<'t>(&self, x: Var<'t, T>) -> [Var<'t, T>; 2] {
+        [&self.query, &self.key].map(|linear| self.split(linear, x))
     }
 
     /// The keys and values of rows `[batch, m, width]`.

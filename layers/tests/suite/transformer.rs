@@ -1,5 +1,8 @@
 //! Transformer layers: which rows see which, and whether every parameter is learned.
 
+use std::sync::Arc;
+
+use cotangent_engine::Sparsity;
 use cotangent_layers::score::{Distance, Dot, Score, UmbralCone};
 use cotangent_layers::{DecoderLayer, EncoderLayer, LayerNorm, Mask, NormOrder, TransformerSizes};
 use cotangent_manifolds::{Steps, Visitor};
@@ -149,5 +152,44 @@ fn decoders_go_on_where_they_stood() {
             let want = whole.slice(1, places.clone()).to_tensor();
             assert!(difference(&y.to_tensor(), &want) < 1e-12, "{score:?}, {places:?}");
         }
+    }
+}
+
+/// Along the edges of a complete graph it is attention of the sequence. Without its edge to a node, another
+/// node's result does not depend on that node; with it, it does.
+#[test]
+fn nodes_attend_along_edges() {
+    for (order, score) in [(NormOrder::Pre, CONES), (NormOrder::Post, &Dot as &dyn Score<f64>)] {
+        let layer = EncoderLayer::<f64>::new(score, sizes(order), &mut rng::stream(18, 4, 0));
+        let x = sequence(4, 19).reshape([4, 6]);
+        let run = |x: &Tensor<f64>, edges: &[(u32, u32)]| {
+            let edges = Arc::new(Sparsity::new(4, 4, edges));
+            layer.along_edges(Tape::new().constant(x), &edges).to_tensor()
+        };
+        let all: Vec<(u32, u32)> = (0..4).flat_map(|i| (0..4).map(move |j| (i, j))).collect();
+        let tape = Tape::new();
+        let whole = layer.forward(tape.constant(&x.reshape([1, 4, 6])), Mask::None).to_tensor();
+        assert!(difference(&whole.reshape([4, 6]), &run(&x, &all)) < 1e-12);
+        let fewer: Vec<(u32, u32)> = all.iter().copied().filter(|edge| *edge != (0, 3)).collect();
+        let mut changed = x.clone();
+        changed.row_mut(3).fill(0.5);
+        for edges in [&all, &fewer] {
+            let (before, after) = (run(&x, edges), run(&changed, edges));
+            assert_eq!(before.row(0) == after.row(0), edges.len() == fewer.len());
+            assert!(before.row(1) != after.row(1));
+        }
+    }
+}
+
+/// Queries and keys for pictures are those that the weights come from.
+#[test]
+fn projections_are_of_what_attention_is_given() {
+    for order in [NormOrder::Pre, NormOrder::Post] {
+        let layer = EncoderLayer::<f64>::new(&Distance, sizes(order), &mut rng::stream(20, 4, 0));
+        let tape = Tape::new();
+        let x = tape.constant(&sequence(5, 21));
+        let [queries, keys] = layer.project(x);
+        let weights = layer.attention.attention.weigh(queries, keys, Mask::None).to_tensor();
+        assert_eq!(weights, layer.weigh(x, Mask::None).to_tensor(), "{order:?}");
     }
 }
