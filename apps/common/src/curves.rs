@@ -5,6 +5,7 @@ use std::path::Path;
 use cotangent::engine::files::atomic;
 use cotangent::optim::train::Epoch;
 use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use crate::error::{AppError, Result};
 use crate::lettering;
@@ -32,7 +33,16 @@ pub const NEITHER: fn(f64, f64) -> f64 = |_, _| f64::NAN;
 /// # Errors
 /// If the file cannot be written.
 pub fn plot(path: &Path, title: &str, series: &[Series]) -> Result<()> {
-    let svg = draw(title, series).map_err(|e| AppError::content(path, e))?;
+    marked(path, title, series, &[])
+}
+
+/// Same as [`plot`], with a line at each of some epochs, which are counted from 1, and a name beside
+/// it: lessons of a curriculum.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn marked(path: &Path, title: &str, series: &[Series], marks: &[(u64, String)]) -> Result<()> {
+    let svg = draw(title, series, marks).map_err(|e| AppError::content(path, e))?;
     atomic::write(path, |w| w.write_all(svg.as_bytes())).map_err(AppError::io(path))
 }
 
@@ -54,7 +64,7 @@ pub fn training(
     plot(path, title, &[losses, validations])
 }
 
-fn draw(title: &str, series: &[Series]) -> std::result::Result<String, String> {
+fn draw(title: &str, series: &[Series], marks: &[(u64, String)]) -> std::result::Result<String, String> {
     let mut svg = String::new();
     {
         let size = (PANEL.0 * series.len() as u32, PANEL.1);
@@ -92,6 +102,19 @@ fn draw(title: &str, series: &[Series]) -> std::result::Result<String, String> {
             let mut mesh = chart.configure_mesh();
             mesh.x_desc("epoch").x_label_formatter(&|x| format!("{x:.0}")).light_line_style(WHITE);
             mesh.x_labels(values.len().min(10)).draw().map_err(failed)?;
+            let lines = marks.iter().map(|(epoch, _)| {
+                let x = *epoch as f64;
+                PathElement::new(vec![(x, low - margin), (x, high + margin)], RGBColor(190, 190, 190))
+            });
+            chart.draw_series(lines).map_err(failed)?;
+            let names = marks.iter().map(|(epoch, name)| {
+                // On the side where there is room.
+                let is_left = 2 * *epoch <= values.len() as u64;
+                let side = Pos::new(if is_left { HPos::Left } else { HPos::Right }, VPos::Top);
+                let style = TextStyle::from(("sans-serif", 11)).pos(side);
+                Text::new(format!(" {name} "), (*epoch as f64, high + margin), style)
+            });
+            chart.draw_series(names).map_err(failed)?;
             let colour = RGBColor(74, 111, 165);
             chart.draw_series(LineSeries::new(points(), colour.stroke_width(2))).map_err(failed)?;
             let marked = best.map(|best| Circle::new(best, 4, RGBColor(192, 57, 43).filled()));
@@ -110,14 +133,16 @@ mod tests {
     fn every_series_has_a_panel_and_its_best_value() {
         let loss = Series { name: "loss", values: vec![0.9, 0.25, 0.5], better: f64::min };
         let accuracy = Series { name: "accuracy", values: vec![0.5, f64::NAN, 0.75], better: f64::max };
-        let svg = draw("both", &[loss.clone(), accuracy]).unwrap();
+        let marks = [(2, "60°".to_owned())];
+        let svg = draw("both", &[loss.clone(), accuracy], &marks).unwrap();
+        assert_eq!(svg.matches("60°").count(), 2);
         for text in ["both", "loss", "accuracy", "epoch", "0.2500", "0.7500"] {
             assert!(svg.contains(text), "{text} is missing");
         }
         assert!(!svg.contains("NaN") && svg.matches("<polyline").count() >= 2);
         let norm = Series { name: "norm", values: vec![1.0, 2.0], better: NEITHER };
-        let svg = draw("neither", &[norm]).unwrap();
+        let svg = draw("neither", &[norm], &[]).unwrap();
         assert!(svg.contains("norm") && !svg.contains("best") && !svg.contains("<circle"), "{svg}");
-        assert!(draw("nothing", &[Series { values: Vec::new(), ..loss }]).is_ok());
+        assert!(draw("nothing", &[Series { values: Vec::new(), ..loss }], &[]).is_ok());
     }
 }
