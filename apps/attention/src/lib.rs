@@ -1,4 +1,5 @@
-//! Attention in any geometry: the applications `transformer` and `graph`.
+//! Attention in any geometry: the applications `transformer`, `graph` and
+//! `graph-tasks`.
 //!
 //! | module | what |
 //! |---|---|
@@ -9,6 +10,7 @@
 //! | [`transformer::heatmap`] | pictures of attention |
 //! | [`graph`] | node classification by graph attention |
 //! | [`graph::labelled_graph`] | graphs whose nodes have features and classes |
+//! | [`graph_tasks`] | questions about two nodes of random hyperbolic graphs |
 //! | [`attention`] | the options of attention: score, weights, aggregation |
 
 #![forbid(unsafe_code)]
@@ -16,4 +18,5 @@
 
 pub mod attention;
 pub mod graph;
+pub mod graph_tasks;
 pub mod transformer;

@@ -29,6 +29,7 @@ mod training;
 
 pub use command::{APP, run};
 pub use config::GraphConfig;
+pub(crate) use pictures::points_of;
 pub use published::published;
 
 use labelled_graph::LabelledGraph;

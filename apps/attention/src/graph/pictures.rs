@@ -54,7 +54,7 @@ pub(super) fn embeddings(
 }
 
 /// The points that a score takes rows of queries and keys for, and their geometry.
-pub(super) fn points_of(rows: &Tensor<f64>, score: &dyn Score<f32>) -> (Tensor<f64>, Geometry) {
+pub(crate) fn points_of(rows: &Tensor<f64>, score: &dyn Score<f32>) -> (Tensor<f64>, Geometry) {
     let geometry = |model: SpaceModel| Geometry::new(model, None).expect("a model has a usual curvature");
     let map = match score.name() {
         "distance" | "half-space" => score.map(),

@@ -1,4 +1,4 @@
-//! The applications `transformer` and `graph` from the outside.
+//! The applications `transformer`, `graph` and `graph-tasks` from the outside.
 
 #[macro_use]
 #[path = "../../../tests/mod.rs"]
@@ -7,4 +7,5 @@ mod shared;
 use shared::common;
 
 mod graph;
+mod graph_tasks;
 mod transformer;

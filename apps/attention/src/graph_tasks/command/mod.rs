@@ -1,0 +1,58 @@
+//! The command line of `graph-tasks`.
+
+mod train;
+
+use clap::{Parser, Subcommand};
+use cotangent_apps_common::application::Application;
+use cotangent_apps_common::command_line::parse_app_with;
+use cotangent_apps_common::error::exit_code;
+
+use crate::attention::Scores;
+
+/// The application `graph-tasks`.
+pub const APP: Application = Application {
+    name: "graph-tasks",
+    about: "Answers questions about two nodes of a random hyperbolic graph by a recursive transformer with \
+        hyperbolic or Euclidean attention: whether there is an edge, how long the shortest path is (Gulcehre \
+        et al. 2019).",
+    examples: [
+        "graph-tasks train --task path --nodes 100 --table --seeds 3",
+        "graph-tasks train --task link --nodes 1000 --geometry euclidean --curriculum 30,90,180",
+        "graph-tasks train --task path --nodes 400 --input neighbours --flags --no-curriculum",
+    ],
+    needs: &["train", "--task", "path", "--nodes", "100"],
+    commands: &[(
+        "`graph-tasks train --task link\\|link-removed\\|path --nodes N --geometry NAME …`",
+        "learns to answer questions about two nodes of random hyperbolic graphs, which are made meanwhile, \
+         with a curriculum of slices of the disc",
+    )],
+    writes: "`model.safetensors` (the last one), `curves.svg`, `accuracy.svg` (by path length), `radii.svg` \
+        (of queries and keys)",
+};
+
+#[derive(Parser)]
+#[command(version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Trains a model on graphs that are made meanwhile, and tests it.
+    Train(Box<train::Train>),
+}
+
+/// Runs the command `graph-tasks` with the process's arguments. `--attention` offers these scores, so a
+/// program can add a score of its own by [`Scores::with`]. Returns the exit code of the process: 0, or 2
+/// after an error.
+pub fn run(scores: &Scores) -> std::process::ExitCode {
+    let choices = scores.choices();
+    let cli: Cli = parse_app_with(&APP, |command| {
+        command
+            .mut_subcommand("train", |train| train.mut_arg("attention", |score| score.value_parser(choices)))
+    });
+    exit_code(match cli.command {
+        Command::Train(train) => train.run(scores),
+    })
+}

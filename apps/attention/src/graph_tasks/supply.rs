@@ -1,0 +1,234 @@
+//! Training examples, made by threads beside the training.
+
+use std::collections::BTreeMap;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use cotangent_apps_common::error::{AppError, Result};
+
+/// Makes what a training takes, in the order of numbers, on threads of its own.
+///
+/// What is made depends on the lesson and the number alone, so neither the number of threads nor their speed
+/// changes a bit of the training. The threads stop when as many are ready as a queue may hold.
+pub(super) struct Supply<'a, E> {
+    make: &'a (dyn Fn(usize, u64) -> Result<E> + Sync),
+    /// Numbers that a step takes together, in any order.
+    batch: u64,
+    /// The largest number of slots that are ready or being made.
+    ahead: usize,
+    queue: Mutex<Queue<E>>,
+    changed: Condvar,
+}
+
+struct Queue<E> {
+    /// What is made now; nothing is before the first [`Supply::turn_to`].
+    lesson: Option<usize>,
+    /// The first number of the step under way; `None` before the first one.
+    floor: Option<u64>,
+    slots: BTreeMap<u64, Slot<E>>,
+    /// The error of an example that was taken, of several the first by number. It ends the training.
+    failure: Option<(u64, AppError)>,
+    closed: bool,
+}
+
+enum Slot<E> {
+    Making,
+    Ready(Result<E>),
+    Taken,
+}
+
+/// Ends the threads of a supply, also after a panic.
+struct Close<'s, 'a, E: Send>(&'s Supply<'a, E>);
+
+impl<E: Send> Drop for Close<'_, '_, E> {
+    fn drop(&mut self) {
+        self.0.lock().closed = true;
+        self.0.changed.notify_all();
+    }
+}
+
+impl<'a, E: Send> Supply<'a, E> {
+    /// A supply of what `make` returns for a lesson and a number. A step takes `batch` numbers, and the
+    /// supply may be `ahead` steps ahead.
+    pub(super) fn new(make: &'a (dyn Fn(usize, u64) -> Result<E> + Sync), batch: u64, ahead: usize) -> Self {
+        let queue = Queue { lesson: None, floor: None, slots: BTreeMap::new(), failure: None, closed: false };
+        let ahead = ahead.saturating_mul(batch as usize);
+        Supply { make, batch, ahead, queue: Mutex::new(queue), changed: Condvar::new() }
+    }
+
+    /// Calls `train` while this many threads make examples.
+    ///
+    /// # Errors
+    /// Of an example that was taken, if there was one, otherwise that of `train`.
+    pub(super) fn during<R>(&self, threads: usize, train: impl FnOnce() -> Result<R>) -> Result<R> {
+        let result = std::thread::scope(|scope| {
+            let _close = Close(self);
+            for _ in 0..threads {
+                scope.spawn(|| self.work());
+            }
+            train()
+        });
+        match self.lock().failure.take() {
+            Some((_, failure)) => Err(failure),
+            None => result,
+        }
+    }
+
+    /// Goes on with a lesson. What was made for another one is dropped.
+    pub(super) fn turn_to(&self, lesson: usize) {
+        let mut queue = self.lock();
+        if queue.lesson != Some(lesson) {
+            queue.lesson = Some(lesson);
+            queue.slots.clear();
+            self.changed.notify_all();
+        }
+    }
+
+    /// The example of a number, once. `None` if it cannot be made: then the training must end.
+    pub(super) fn take(&self, number: u64) -> Option<E> {
+        let keep = |error| {
+            let mut queue = self.lock();
+            if queue.failure.as_ref().is_none_or(|(first, _)| number < *first) {
+                queue.failure = Some((number, error));
+            }
+        };
+        self.result(number).map_err(keep).ok()
+    }
+
+    fn result(&self, number: u64) -> Result<E> {
+        let mut queue = self.lock();
+        let floor = number / self.batch * self.batch;
+        if queue.floor.is_none_or(|old| old < floor) {
+            queue.floor = Some(floor);
+            queue.slots.retain(|&slot, _| slot >= floor);
+        }
+        while matches!(queue.slots.get(&number), Some(Slot::Making)) && !queue.closed {
+            queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+        let slot = queue.slots.insert(number, Slot::Taken);
+        self.changed.notify_all();
+        match slot {
+            Some(Slot::Ready(example)) => example,
+            // No thread has come to it.
+            _ => {
+                let lesson = queue.lesson.expect("a lesson has begun");
+                drop(queue);
+                (self.make)(lesson, number)
+            }
+        }
+    }
+
+    /// Makes examples until the supply is closed.
+    fn work(&self) {
+        let _close = Close(self);
+        let mut queue = self.lock();
+        while !queue.closed {
+            let Some((lesson, number)) = queue.next(self.ahead) else {
+                queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            queue.slots.insert(number, Slot::Making);
+            drop(queue);
+            let example = (self.make)(lesson, number);
+            queue = self.lock();
+            let making = matches!(queue.slots.get(&number), Some(Slot::Making));
+            if making && queue.lesson == Some(lesson) {
+                queue.slots.insert(number, Slot::Ready(example));
+            }
+            self.changed.notify_all();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue<E>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<E> Queue<E> {
+    /// The lesson and the number that a thread makes next, if there is room for it.
+    fn next(&self, ahead: usize) -> Option<(usize, u64)> {
+        let waiting = self.slots.values().filter(|slot| !matches!(slot, Slot::Taken)).count();
+        if waiting >= ahead {
+            return None;
+        }
+        let number = (self.floor?..).find(|number| !self.slots.contains_key(number))?;
+        Some((self.lesson?, number))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    /// In any order within a step, from any first step, for any number of threads. A new lesson drops what
+    /// was made of the old one.
+    #[test]
+    fn every_number_is_supplied_for_its_lesson() {
+        let make = |lesson: usize, number: u64| Ok((lesson, number));
+        for threads in [0, 1, 3] {
+            let supply = Supply::new(&make, 4, 2);
+            let taken = supply.during(threads, || {
+                let mut taken = Vec::new();
+                for step in 5..60 {
+                    let lesson = usize::from(step >= 20) + usize::from(step >= 40);
+                    supply.turn_to(lesson);
+                    for number in [2, 0, 3, 1].map(|i| 4 * step + i) {
+                        let example = supply.take(number);
+                        taken.push(example == Some((lesson, number)));
+                    }
+                }
+                Ok(taken)
+            });
+            assert!(taken.unwrap().iter().all(|right| *right), "{threads} threads");
+        }
+    }
+
+    /// The threads are at most two steps ahead, and make nothing twice.
+    #[test]
+    fn the_queue_is_bounded() {
+        let made = AtomicUsize::new(0);
+        let make = |_: usize, number: u64| {
+            made.fetch_add(1, Ordering::SeqCst);
+            Ok(number)
+        };
+        let supply = Supply::new(&make, 3, 2);
+        let taken = supply.during(2, || {
+            supply.turn_to(0);
+            for number in 0..30 {
+                supply.take(number);
+                assert!(made.load(Ordering::SeqCst) <= number as usize + 1 + 6 + 1);
+            }
+            Ok(())
+        });
+        taken.unwrap();
+        assert!((30..=37).contains(&made.load(Ordering::SeqCst)));
+    }
+
+    /// An error of an example ends the training when it is taken, not when it is made.
+    #[test]
+    fn an_error_ends_the_training() {
+        let make = |_: usize, number: u64| match number {
+            0..7 => Ok(number),
+            _ => Err(AppError::usage("no more")),
+        };
+        for threads in [0, 2] {
+            let supply = Supply::new(&make, 2, 2);
+            let result = supply.during(threads, || {
+                supply.turn_to(0);
+                let mut numbers = 0..20;
+                Ok(numbers.find(|&number| supply.take(number).is_none()))
+            });
+            assert_eq!(result.unwrap_err().to_string(), "no more", "{threads} threads");
+            let result = Supply::new(&make, 2, 9).during(threads, || Ok(()));
+            assert!(result.is_ok());
+            let supply = Supply::new(&make, 2, 9);
+            let result = supply.during(threads, || {
+                supply.turn_to(0);
+                assert!((0..7).all(|number| supply.take(number) == Some(number)));
+                Ok(())
+            });
+            assert!(result.is_ok(), "what is not taken does no harm");
+        }
+    }
+}
