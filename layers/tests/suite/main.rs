@@ -15,6 +15,7 @@ mod attention_pooling;
 mod gradients;
 mod graph_attention;
 mod linear;
+mod loss;
 mod maps;
 mod modules;
 mod position;
