@@ -32,6 +32,7 @@ use crate::files::{safetensors, tsv};
 use crate::graph::Neighbours;
 use crate::train::batch::Batch;
 use crate::train::negatives::{Negatives, Sampler};
+use crate::train::objective::DistanceLoss;
 use crate::train::own_negatives::OwnNegatives;
 use crate::train::points::{Points, touch};
 use crate::train::step::{BatchLoss, Formulas, Step, Threads};
@@ -366,7 +367,7 @@ impl<'a, T: Float> Worker<'a, T> {
     fn new(job: Job<'a>, table: &'a [T]) -> Self {
         let as_negative = |known| AsNegative::new(known, job.formulas, job.sampler, table, job.width);
         let placing = Placing {
-            own: OwnNegatives::new(job.formulas, Threads::One),
+            own: OwnNegatives::new(job.formulas, Threads::One, DistanceLoss::Ranking),
             as_negative: job.known.map(as_negative),
             node: 0,
             pairs: 0,

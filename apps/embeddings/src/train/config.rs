@@ -114,7 +114,7 @@ impl TrainingConfig for EmbeddingConfig {
             return Some("model, --kappa".to_owned());
         }
         if self.objective != other.objective {
-            return Some("loss, --cone-size or --margin".to_owned());
+            return Some("loss, --cone-size, --margin, --radius or --temperature".to_owned());
         }
         config::difference(self, other, except)
     }
@@ -137,11 +137,12 @@ impl EmbeddingConfig {
         options::below_one(&[("validation", self.validation), ("test", self.test)])?;
         self.objective.check(self.geometry)?;
         let (ranking, shared) = (self.objective.loss == Loss::Ranking, self.shared_negatives > 0);
+        let distances = self.objective.is_of_distances();
         let has_pairs = self.geometry.single().is_some_and(|space| AllPairs::new(space).is_some());
         let wrong = [
             (self.negative_power > 10.0, "negative-power: at most 10 is possible"),
             (self.cool_down.is_some() && self.lr_floor == 1.0, "cool-down: only with --lr-floor"),
-            (self.learn_kappa && !ranking, "learn-kappa: only for --loss ranking"),
+            (self.learn_kappa && !distances, "learn-kappa: only for --loss ranking and fermi-dirac"),
             (shared && !ranking, "shared-negatives: only for --loss ranking"),
             (shared && self.learn_kappa, "shared-negatives: not with --learn-kappa"),
             (shared && !has_pairs, "shared-negatives: only for hyperbolic and euclidean space"),

@@ -11,7 +11,7 @@ use crate::train::config::EmbeddingConfig;
 use crate::train::lock_free::{self, Division};
 use crate::train::losses::Losses;
 use crate::train::negatives::{Negatives, Sampler};
-use crate::train::objective::Loss;
+use crate::train::objective::DistanceLoss;
 use crate::train::own_negatives::OwnNegatives;
 use crate::train::parameters::Parameters;
 use crate::train::points::{Shared, Table};
@@ -34,16 +34,16 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// The ranking loss of a space form needs no tape on the processor, unless the curvature is learned.
+    /// A loss of distances in a space form needs no tape on the processor, unless the curvature is learned.
     fn new(config: &EmbeddingConfig, device: &Device) -> Result<Self> {
-        let ranking = config.objective.loss == Loss::Ranking && !config.learn_kappa;
+        let fixed = !config.learn_kappa;
         let formulas = StepFormulas::new(config, config.lr);
-        match (ranking && device.is_cpu() && formulas.is_some(), config.lock_free) {
+        match (fixed && device.is_cpu() && formulas.is_some(), config.lock_free) {
             (true, false) => Ok(Form::Table),
             (true, true) => Ok(Form::LockFree),
             (false, false) => Ok(Form::Tape),
             (false, true) => Err(AppError::usage(
-                "--lock-free: only on the processor (--device cpu), for the ranking loss in a space that \
+                "--lock-free: only on the processor (--device cpu), for a loss of distances in a space that \
                  is no product, without --learn-kappa",
             )),
         }
@@ -53,6 +53,7 @@ impl Form {
 /// The formulas of steps without a tape.
 struct StepFormulas {
     formulas: Formulas,
+    distance_loss: DistanceLoss,
     /// For shared negative samples.
     all_pairs: Option<AllPairs>,
 }
@@ -60,17 +61,19 @@ struct StepFormulas {
 impl StepFormulas {
     /// For this configuration and rate, if there are such formulas.
     fn new(config: &EmbeddingConfig, rate: f64) -> Option<Self> {
+        let distance_loss = config.objective.of_distances()?;
         let manifold = config.geometry.manifold();
         let formulas = Formulas::new(&manifold, manifold.ambient(config.dim), rate)?;
         let all_pairs = match config.shared_negatives {
             0 => None,
             _ => Some(AllPairs::new(config.geometry.single()?)?),
         };
-        Some(StepFormulas { formulas, all_pairs })
+        Some(StepFormulas { formulas, distance_loss, all_pairs })
     }
 
     fn own<T: Float>(&self, threads: Threads) -> Step<T, OwnNegatives<T>> {
-        Step::new(&self.formulas, threads, OwnNegatives::new(&self.formulas, threads))
+        let loss = OwnNegatives::new(&self.formulas, threads, self.distance_loss);
+        Step::new(&self.formulas, threads, loss)
     }
 
     fn shared<T: Float>(&self, all_pairs: &AllPairs, threads: Threads) -> Step<T, SharedNegatives<T>> {
@@ -115,7 +118,7 @@ pub(crate) fn sampler<'a>(graph: &'a Graph, config: &EmbeddingConfig) -> Result<
     if config.sample_by_weight {
         sampler = sampler.by_weight()?;
     }
-    if config.objective.loss != Loss::Ranking {
+    if !config.objective.is_of_distances() {
         sampler = sampler.for_both_ends();
     }
     Ok(sampler)
@@ -260,7 +263,7 @@ mod tests {
     use super::*;
     use crate::graph::Builder;
     use crate::train::config::default_config;
-    use crate::train::objective::Objective;
+    use crate::train::objective::{Loss, Objective};
     use clap::ValueEnum;
     use cotangent_apps_common::geometry::{Geometry, Models, SpaceModel};
 
@@ -332,11 +335,15 @@ mod tests {
     #[test]
     fn steps_on_a_table_are_those_of_the_tape() {
         let graph = tree();
-        for &model in SpaceModel::value_variants() {
-            let (points, losses) = trained(&config(model), &graph, Form::Tape, 3);
-            let (on_table, table_losses) = trained(&config(model), &graph, Form::Table, 3);
+        let models = SpaceModel::value_variants().iter().map(|&model| config(model));
+        for config in models.flat_map(|config| {
+            [Loss::Ranking, Loss::FermiDirac]
+                .map(|loss| EmbeddingConfig { objective: Objective::new(loss, None, None), ..config.clone() })
+        }) {
+            let (points, losses) = trained(&config, &graph, Form::Tape, 3);
+            let (on_table, table_losses) = trained(&config, &graph, Form::Table, 3);
             let difference = difference(&points, &on_table);
-            assert!(difference < 1e-10, "{model}: {difference}");
+            assert!(difference < 1e-10, "{}: {difference}", config.geometry);
             for (loss, expected) in losses.iter().zip(&table_losses) {
                 assert!((loss - expected).abs() < 1e-12 * loss, "{loss} {expected}");
             }

@@ -62,6 +62,7 @@ mod tests {
     use super::*;
     use crate::graph::{Builder, Graph};
     use crate::train::negatives::Negatives;
+    use crate::train::objective::DistanceLoss;
     use crate::train::own_negatives::OwnNegatives;
     use crate::train::points::Table;
     use crate::train::step::{Formulas, Threads};
@@ -74,7 +75,8 @@ mod tests {
 
     fn own<T: Shared>(rate: f64) -> Step<T, OwnNegatives<T>> {
         let formulas = Formulas::new(&PoincareBall::new(-1.0), 2, rate).unwrap();
-        Step::new(&formulas, Threads::One, OwnNegatives::new(&formulas, Threads::One))
+        let loss = OwnNegatives::new(&formulas, Threads::One, DistanceLoss::Ranking);
+        Step::new(&formulas, Threads::One, loss)
     }
 
     /// On one thread, pair by pair.

@@ -6,7 +6,7 @@ use cotangent::prelude::*;
 use crate::train::all_pairs;
 use crate::train::config::EmbeddingConfig;
 use crate::train::negatives::Sampler;
-use crate::train::objective::{Loss, margin_loss};
+use crate::train::objective::margin_loss;
 use crate::train::parameters::Parameters;
 
 /// What the losses depend on.
@@ -20,10 +20,10 @@ pub(crate) struct Losses<'a, 't, T: Float> {
 impl<'t, T: Float> Losses<'_, 't, T> {
     /// The loss of each pair of a batch, `[batch]`, by what was drawn for it.
     pub(crate) fn losses(&self, pairs: &[u32], drawn: &[u32]) -> Var<'t, T> {
-        let losses = match (self.config.objective.loss, self.config.shared_negatives) {
-            (Loss::Ranking, 0) => self.ranking_losses(pairs, drawn),
-            (Loss::Ranking, _) => self.shared_losses(pairs, drawn),
-            _ => self.margin_losses(pairs, drawn),
+        let losses = match (self.config.objective.of_distances(), self.config.shared_negatives) {
+            (Some(loss), 0) => loss.losses(self.distances(pairs, drawn)),
+            (Some(_), _) => self.shared_losses(pairs, drawn),
+            (None, _) => self.margin_losses(pairs, drawn),
         };
         let factors: Vec<T> = pairs.iter().map(|&pair| T::nearest(self.sampler.factor::<T>(pair))).collect();
         if factors.iter().all(|&factor| factor == T::one()) {
@@ -37,14 +37,14 @@ impl<'t, T: Float> Losses<'_, 't, T> {
         *self.parameters.points.on(self.tape).rows(nodes).coordinates()
     }
 
-    /// The ranking loss of each pair.
-    fn ranking_losses(&self, pairs: &[u32], candidates: &[u32]) -> Var<'t, T> {
+    /// The distances from each pair's first node to its candidates, `[batch, candidates]`.
+    fn distances(&self, pairs: &[u32], candidates: &[u32]) -> Var<'t, T> {
         let graph = self.sampler.graph;
         let heads: Vec<u32> = pairs.iter().map(|&p| graph.pairs[p as usize].0).collect();
         let (width, batch) = (self.parameters.points.value().width(), pairs.len());
         let u = self.rows(&heads).reshape([batch, 1, width]);
         let v = self.rows(candidates).reshape([batch, self.sampler.candidates(), width]);
-        loss::ranking(self.parameters.distances(self.tape, [u, v], self.config.batch))
+        self.parameters.distances(self.tape, [u, v], self.config.batch)
     }
 
     /// The ranking loss of each pair, with negatives that all pairs share; those that are neighbours of the

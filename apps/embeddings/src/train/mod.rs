@@ -5,7 +5,7 @@
 //! | [`poincare`] | the run: epochs, checkpoints, evaluation, all that is written |
 //! | [`config`] | what determines its result |
 //! | [`initial_points`] | where the points start |
-//! | [`objective`] | what it minimises: the ranking loss, or the energies of cones |
+//! | [`objective`] | what it minimises: a loss of distances, or the energies of cones |
 
 mod all_pairs;
 pub(crate) mod batch;

@@ -1,6 +1,7 @@
-//! What training minimises: the ranking loss of distances, or the energies of cones.
+//! What training minimises: a loss of distances, or the energies of cones.
 
 use clap::{Args, ValueEnum};
+use cotangent::layers::loss::FermiDirac;
 use cotangent::prelude::*;
 use cotangent_apps_common::config::by;
 use cotangent_apps_common::error::{AppError, Result};
@@ -15,6 +16,9 @@ pub enum Loss {
     /// u nearer to v than to the negatives, by softmax (Nickel & Kiela 2017).
     #[default]
     Ranking,
+    /// The Fermi-Dirac probability 1/(exp((d - r)/t) + 1) of an edge by cross entropy, r = --radius and t =
+    /// --temperature (Krioukov et al. 2010; Nickel & Kiela 2017).
+    FermiDirac,
     /// u in the entailment cone at v (Ganea et al. 2018), in poincare or lorentz.
     Cones,
     /// u in the umbral shadow cone at v (Yu et al. 2023; Tseng et al. 2023), in half-space.
@@ -29,10 +33,42 @@ impl Loss {
     /// source at height 4 and a margin of 0.2; they were chosen on a tree of 40 nodes.
     fn usual(self) -> (f64, f64) {
         match self {
-            Loss::Ranking => (0.0, 0.0),
+            Loss::Ranking | Loss::FermiDirac => (0.0, 0.0),
             Loss::Cones => (0.1, 0.01),
             Loss::Umbral => (1.0, 0.2),
             Loss::Penumbral => (4.0, 0.2),
+        }
+    }
+
+    /// The usual distance of even odds and the usual temperature: those of the program of Chami et al. 2019.
+    fn usual_decoder(self) -> (f64, f64) {
+        if self == Loss::FermiDirac { (2.0, 1.0) } else { (0.0, 0.0) }
+    }
+}
+
+/// A loss of distances: that of a pair and those of its negative samples.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum DistanceLoss {
+    /// [`loss::ranking`].
+    Ranking,
+    /// [`FermiDirac::cross_entropy`].
+    FermiDirac(FermiDirac),
+}
+
+impl DistanceLoss {
+    /// The loss of each row of distances, `[batch, 1 + negatives]` with the pair's own first: `[batch]`.
+    pub(crate) fn losses<T: Float>(self, distances: Var<'_, T>) -> Var<'_, T> {
+        match self {
+            DistanceLoss::Ranking => loss::ranking(distances),
+            DistanceLoss::FermiDirac(decoder) => decoder.cross_entropy(distances),
+        }
+    }
+
+    /// The loss of one row, outside a tape. Writes its derivatives by the distances.
+    pub(crate) fn with_gradient<T: Float>(self, distances: &[T], gradient: &mut [T]) -> f64 {
+        match self {
+            DistanceLoss::Ranking => loss::ranking_with_gradient(distances, gradient),
+            DistanceLoss::FermiDirac(decoder) => decoder.cross_entropy_with_gradient(distances, gradient),
         }
     }
 }
@@ -55,13 +91,40 @@ pub struct Objective {
     #[arg(long, required = false, default_value_ifs = by("loss", |loss: Loss| loss.usual().1))]
     #[arg(allow_negative_numbers = true, help_heading = "Training")]
     pub margin: f64,
+    /// The distance at which an edge has even odds, for --loss fermi-dirac [default: 2].
+    #[arg(long, required = false, default_value_ifs = by("loss", |loss: Loss| loss.usual_decoder().0))]
+    #[arg(allow_negative_numbers = true, help_heading = "Training")]
+    #[serde(default)]
+    pub radius: f64,
+    /// In each such distance the odds of an edge fall by the factor e, for --loss fermi-dirac [default: 1].
+    #[arg(long, required = false, default_value_ifs = by("loss", |loss: Loss| loss.usual_decoder().1))]
+    #[arg(allow_negative_numbers = true, help_heading = "Training")]
+    #[serde(default)]
+    pub temperature: f64,
 }
 
 impl Objective {
     /// A loss with these settings, or the usual ones.
     pub fn new(loss: Loss, size: Option<f64>, margin: Option<f64>) -> Self {
-        let usual = loss.usual();
-        Objective { loss, size: size.unwrap_or(usual.0), margin: margin.unwrap_or(usual.1) }
+        let (usual, (radius, temperature)) = (loss.usual(), loss.usual_decoder());
+        let (size, margin) = (size.unwrap_or(usual.0), margin.unwrap_or(usual.1));
+        Objective { loss, size, margin, radius, temperature }
+    }
+
+    /// The loss of distances, unless it is one of energies.
+    pub(crate) fn of_distances(&self) -> Option<DistanceLoss> {
+        match self.loss {
+            Loss::Ranking => Some(DistanceLoss::Ranking),
+            Loss::FermiDirac => {
+                Some(DistanceLoss::FermiDirac(FermiDirac::new(self.radius, self.temperature)))
+            }
+            Loss::Cones | Loss::Umbral | Loss::Penumbral => None,
+        }
+    }
+
+    /// Whether the loss is one of distances.
+    pub(crate) fn is_of_distances(&self) -> bool {
+        matches!(self.loss, Loss::Ranking | Loss::FermiDirac)
     }
 
     /// Checks the settings.
@@ -70,15 +133,19 @@ impl Objective {
     /// If a setting is wrong or the loss is not one of this space; the error names the option.
     pub fn check(&self, geometry: Geometry) -> Result<()> {
         self.fits(geometry).map_err(|message| AppError::usage(format!("--loss: {message}")))?;
-        let settings = [("cone-size", self.size), ("margin", self.margin)];
-        match (self.loss, settings.iter().find(|(_, value)| *value != 0.0)) {
-            (Loss::Ranking, None) => Ok(()),
-            (Loss::Ranking, Some((option, _))) => {
-                let message = format!("--{option}: only for --loss cones, umbral and penumbral");
-                Err(AppError::usage(message))
+        let cones = [("cone-size", self.size), ("margin", self.margin)];
+        let decoder = [("radius", self.radius), ("temperature", self.temperature)];
+        for (settings, has_them, losses) in [
+            (cones, !self.is_of_distances(), "cones, umbral and penumbral"),
+            (decoder, self.loss == Loss::FermiDirac, "fermi-dirac"),
+        ] {
+            if has_them {
+                options::positive(&settings)?;
+            } else if let Some((option, _)) = settings.iter().find(|(_, value)| *value != 0.0) {
+                return Err(AppError::usage(format!("--{option}: only for --loss {losses}")));
             }
-            _ => options::positive(&settings),
         }
+        Ok(())
     }
 
     /// Whether the loss is one of this space.
@@ -90,7 +157,7 @@ impl Objective {
             let point = space.origin::<f64>(1);
             self.energy(space, &point, &point).is_some()
         };
-        if self.loss == Loss::Ranking || geometry.single().is_some_and(has_cones) {
+        if self.is_of_distances() || geometry.single().is_some_and(has_cones) {
             return Ok(());
         }
         let models = SpaceModel::value_variants().iter().filter(|model| has_cones(model.usual()));
@@ -99,11 +166,11 @@ impl Objective {
     }
 
     /// The energy of each pair of points: 0 where the descendant is in the cone at the ancestor, else by how
-    /// much it is outside. `None` for [`Loss::Ranking`], and if the loss is not one of this space: see
+    /// much it is outside. `None` for a loss of distances, and if the loss is not one of this space: see
     /// [`check`](Self::check).
     pub fn energy<R: Rows>(&self, space: SpaceForm, ancestor: &R, descendant: &R) -> Option<R::Scalar> {
         match self.loss {
-            Loss::Ranking => None,
+            Loss::Ranking | Loss::FermiDirac => None,
             Loss::Cones => space.entailment_energy(ancestor, descendant, self.size),
             Loss::Umbral => space.umbral_energy(ancestor, descendant, self.size),
             Loss::Penumbral => space.penumbral_energy(ancestor, descendant, self.size),
@@ -134,6 +201,7 @@ mod tests {
     fn each_loss_has_its_spaces() {
         for (loss, model, fits) in [
             (Loss::Ranking, SpaceModel::Sphere, true),
+            (Loss::FermiDirac, SpaceModel::Sphere, true),
             (Loss::Cones, SpaceModel::Lorentz, true),
             (Loss::Cones, SpaceModel::HalfSpace, false),
             (Loss::Umbral, SpaceModel::HalfSpace, true),
@@ -142,7 +210,7 @@ mod tests {
             let geometry = Geometry::new(model, None).unwrap();
             let objective = Objective::new(loss, None, None);
             assert_eq!(objective.check(geometry).is_ok(), fits, "{loss:?} {model}");
-            if fits && loss != Loss::Ranking {
+            if fits && !objective.is_of_distances() {
                 let origin = geometry.manifold().origin::<f64>(2);
                 assert_eq!(objective.energy(geometry.single().unwrap(), &origin, &origin), Some(0.0));
             }

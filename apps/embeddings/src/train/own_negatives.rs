@@ -1,25 +1,26 @@
-//! The ranking loss of pairs with negative samples of their own, without a tape: one pass over the candidates
-//! of each pair finds distances, loss and gradients. The formulas are those of the tape.
+//! Losses of distances of pairs with negative samples of their own, without a tape: one pass over the
+//! candidates of each pair finds distances, loss and gradients. The formulas are those of the tape.
 
 use std::ops::Range;
 
 use cotangent::engine::{OneToMany, Tiles};
-use cotangent::layers::loss;
 use cotangent::prelude::*;
 use rayon::prelude::*;
 
 use crate::train::batch::Batch;
 use crate::train::negatives::Sampler;
+use crate::train::objective::DistanceLoss;
 use crate::train::step::{BatchLoss, Formulas, Threads};
 
 /// Pairs of a batch that one thread takes together.
 const TOGETHER: usize = 4;
 
-/// Ranking losses with own negative samples. The nodes of a pair are its candidates (the second node and the
-/// negative samples), then its first node.
+/// Losses of distances with own negative samples. The nodes of a pair are its candidates (the second node and
+/// the negative samples), then its first node.
 pub(crate) struct OwnNegatives<T> {
     formulas: Formulas,
     threads: Threads,
+    distance_loss: DistanceLoss,
     passes: Vec<Pass<T>>,
     /// A row for each node of each pair.
     gradients: Vec<T>,
@@ -27,6 +28,7 @@ pub(crate) struct OwnNegatives<T> {
 
 /// What one thread needs.
 struct Pass<T> {
+    distance_loss: DistanceLoss,
     distances: OneToMany<T>,
     /// The candidates' points, and the gradients for them.
     rows: Tiles,
@@ -40,8 +42,9 @@ struct Pass<T> {
 }
 
 impl<T: Float> OwnNegatives<T> {
-    pub(crate) fn new(formulas: &Formulas, threads: Threads) -> Self {
-        OwnNegatives { formulas: formulas.clone(), threads, passes: Vec::new(), gradients: Vec::new() }
+    pub(crate) fn new(formulas: &Formulas, threads: Threads, distance_loss: DistanceLoss) -> Self {
+        let (passes, gradients) = (Vec::new(), Vec::new());
+        OwnNegatives { formulas: formulas.clone(), threads, distance_loss, passes, gradients }
     }
 }
 
@@ -56,11 +59,11 @@ impl<T: Float> BatchLoss<T> for OwnNegatives<T> {
     }
 
     fn loss(&mut self, sampler: &Sampler<'_>, pairs: &[u32], batch: &Batch<T>) -> f64 {
-        let OwnNegatives { formulas, threads, passes, gradients } = self;
+        let OwnNegatives { formulas, threads, distance_loss, passes, gradients } = self;
         let (width, count) = (batch.width(), sampler.candidates() + 1);
         let together = pairs.len().div_ceil(TOGETHER);
         while passes.len() < together {
-            passes.push(Pass::new(formulas));
+            passes.push(Pass::new(formulas, *distance_loss));
         }
         gradients.resize(pairs.len() * count * width, T::zero());
         let passes = &mut passes[..together];
@@ -86,9 +89,10 @@ impl<T: Float> BatchLoss<T> for OwnNegatives<T> {
 }
 
 impl<T: Float> Pass<T> {
-    fn new(formulas: &Formulas) -> Self {
+    fn new(formulas: &Formulas, distance_loss: DistanceLoss) -> Self {
         let width = formulas.width;
         Pass {
+            distance_loss,
             distances: OneToMany::new(formulas.distance.clone()),
             rows: Tiles::new(width),
             row_gradients: Tiles::new(width),
@@ -125,7 +129,7 @@ impl<T: Float> Pass<T> {
         (occurrences.start..first).for_each(|candidate| self.rows.push(batch.row(candidate)));
         let distances = self.distances.numbers(batch.row(first), &self.rows);
         self.weights.resize(distances.len(), 0.0);
-        self.loss += factor * loss::ranking_with_gradient(distances, &mut self.weights);
+        self.loss += factor * self.distance_loss.with_gradient(distances, &mut self.weights);
         if factor != 1.0 {
             self.weights.iter_mut().for_each(|weight| *weight *= factor);
         }

@@ -22,7 +22,7 @@ fn train(edges: &str, out: &str, options: &[&str]) {
 }
 
 /// The options of a run in each space and with each loss.
-const RUNS: [&[&str]; 10] = [
+const RUNS: [&[&str]; 12] = [
     &["--model", "half-space", "--dim", "3"],
     &["--model", "sphere", "--dim", "3", "--kappa", "0.5"],
     &["--model", "poincare:2,sphere:1", "--kappa=-2,0.5"],
@@ -30,6 +30,8 @@ const RUNS: [&[&str]; 10] = [
     &["--model", "lorentz", "--learn-kappa"],
     &["--shared-negatives", "9", "--negative-power", "0.75"],
     &["--model", "half-space", "--shared-negatives", "9", "--precision", "f32"],
+    &["--loss", "fermi-dirac", "--radius", "3", "--temperature", "0.5"],
+    &["--loss", "fermi-dirac", "--model", "lorentz", "--learn-kappa"],
     &["--loss", "cones", "--lr", "0.005"],
     &["--loss", "umbral", "--model", "half-space"],
     &["--loss", "penumbral", "--model", "half-space", "--sample-by-weight"],
@@ -105,6 +107,18 @@ fn umbral_cones_classify_the_pairs_of_a_tree() {
     assert!(f1 > 0.9, "{text}");
 }
 
+/// Nickel & Kiela 2017, section 4.2: after training the edges of a graph are nearer than other pairs.
+#[test]
+fn a_fermi_dirac_decoder_reconstructs_a_tree() {
+    let d = Dir::new();
+    let (edges, out) = (tree(&d), d.path("out"));
+    train(&edges, &out, &["--loss", "fermi-dirac", "--dim", "3", "--epochs", "150"]);
+    let metrics: EmbeddingMetrics = crate::common::metrics(&out);
+    assert!(metrics.map > 0.5 && metrics.loss[149] < 0.6 * metrics.loss[0], "{metrics:?}");
+    let text = POINCARE.succeeds(&["evaluate", "--embedding", &out, "--edges", &edges]);
+    assert!(text.contains(&format!("mean rank {:.4}", metrics.mean_rank)), "{text}");
+}
+
 #[test]
 fn options_that_do_not_fit_are_errors() {
     let d = Dir::new();
@@ -116,6 +130,11 @@ fn options_that_do_not_fit_are_errors() {
         (&["--loss", "umbral"], "--model half-space"),
         (&["--loss", "cones", "--learn-kappa"], "--learn-kappa: only for --loss ranking"),
         (&["--loss", "cones", "--margin", "0"], "--margin 0"),
+        (&["--loss", "fermi-dirac", "--temperature", "0"], "--temperature 0: a positive number is needed"),
+        (&["--loss", "fermi-dirac", "--radius=-1"], "--radius -1: a positive number is needed"),
+        (&["--loss", "fermi-dirac", "--margin", "1"], "--margin: only for --loss cones"),
+        (&["--loss", "fermi-dirac", "--shared-negatives", "5"], "only for --loss ranking"),
+        (&["--radius", "2"], "--radius: only for --loss fermi-dirac"),
         (&["--model", "poincare:2,sphere:1", "--dim", "4"], "--dim 4"),
         (&["--model", "poincare:2,sphere:1", "--kappa=-1"], "1 curvatures for 2 factors"),
         (&["--model", "sphere", "--kappa=-1"], "needs a positive curvature"),
