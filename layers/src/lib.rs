@@ -32,6 +32,7 @@
 //! | [`MultiHeadAttention`] | `attention/multi_head_attention.rs` |
 //! | [`AttentionPooling`]: a sequence as one point | `attention/attention_pooling.rs` |
 //! | [`GraphAttention`]: attention along the edges of a graph | `attention/graph_attention.rs` |
+//! | [`GraphConvolution`]: along the edges of a graph, by tangents or midpoints | `graph_convolution.rs` |
 //! | [`EncoderLayer`], [`DecoderLayer`] of transformers | `transformer.rs` |
 //! | [`LayerNorm`] | `norm/layer_norm.rs` |
 //!
@@ -54,6 +55,7 @@ mod activation;
 mod attention;
 mod dropout;
 mod embedding;
+mod graph_convolution;
 pub mod init;
 mod linear;
 pub mod loss;
@@ -75,6 +77,7 @@ pub use attention::score::{self, Score};
 pub use cotangent_engine::Weights;
 pub use dropout::Dropout;
 pub use embedding::Embedding;
+pub use graph_convolution::{Adjacency, GraphConvolution};
 pub use linear::Linear;
 pub use linear::concat::Concat;
 pub use linear::feed_forward::FeedForward;

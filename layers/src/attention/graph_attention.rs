@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use cotangent_engine::rng::Rng;
-use cotangent_engine::{Float, Sparsity, Tensor, Var};
+use cotangent_engine::{Float, Sparsity, Tape, Tensor, Var};
 use cotangent_manifolds::{Euclidean, Module, Param};
 use rand::RngExt;
 
@@ -24,6 +24,13 @@ pub enum Features<'t, T: Float> {
 }
 
 impl<'t, T: Float> Features<'t, T> {
+    /// The tape that they are on.
+    pub(crate) fn tape(&self) -> &'t Tape<T> {
+        match self {
+            Features::Dense(x) | Features::Sparse(_, x) => x.tape(),
+        }
+    }
+
     /// The number of features of a node.
     pub fn width(&self) -> usize {
         match self {
@@ -152,9 +159,7 @@ impl<T: Float> GraphAttention<T> {
     /// If the shapes do not fit.
     #[track_caller]
     pub fn project<'t>(&self, x: &Features<'t, T>) -> (Var<'t, T>, [Var<'t, T>; 2]) {
-        let tape = match x {
-            Features::Dense(x) | Features::Sparse(_, x) => x.tape(),
-        };
+        let tape = x.tape();
         let [heads, d] = [0, 1].map(|axis| self.query.value().shape()[axis]);
         let values = x.matmul(self.weight.on(tape));
         let values = values.reshape([values.shape()[0], heads, d]);

@@ -43,6 +43,12 @@ pub trait GyrovectorSpace<'t, T: Float>: Copy + PartialEq + std::fmt::Debug {
     /// `[…, d]`. It is the [`Barycentre`](cotangent_manifolds::Barycentre).
     fn gyromidpoint(&self, points: Var<'t, T>, weights: Var<'t, T>) -> Var<'t, T>;
 
+    /// The gyromidpoint of sets of points that `sum` forms: it maps rows that belong to the points x,
+    /// `[n, …]`, to their weighted sums, `[sets, …]`. For sparse weights; far from the origin
+    /// [`gyromidpoint`](Self::gyromidpoint) is more accurate: see
+    /// [`barycentre`](cotangent_manifolds::barycentre).
+    fn gyromidpoint_from_sum(&self, x: Var<'t, T>, sum: impl FnOnce(Var<'t, T>) -> Var<'t, T>) -> Var<'t, T>;
+
     /// Logits of points x, `[…, n]`, for k classes: `[…, k]`. The hyperplane of a class goes through p,
     /// `[k, n]`; its normal is a, `[k, n]`, transported from the origin. Eq. 23.
     fn logits(&self, x: Var<'t, T>, p: Var<'t, T>, a: Var<'t, T>) -> Var<'t, T>;
@@ -114,6 +120,10 @@ impl<'t, T: Float> GyrovectorSpace<'t, T> for Euclidean {
     fn gyromidpoint(&self, points: Var<'t, T>, weights: Var<'t, T>) -> Var<'t, T> {
         Barycentre::barycentre(self, &points, &weights)
     }
+    #[track_caller]
+    fn gyromidpoint_from_sum(&self, x: Var<'t, T>, sum: impl FnOnce(Var<'t, T>) -> Var<'t, T>) -> Var<'t, T> {
+        Barycentre::barycentre_from_sum(self, &sum(Barycentre::barycentre_features(self, &x)))
+    }
     /// `⟨x − p, a⟩`. The Euclidean metric has λ = 1. The flat limit of the curved metrics has λ = 2,
     /// and its logits are four times as large.
     #[track_caller]
@@ -155,6 +165,10 @@ impl<'t, T: Float> GyrovectorSpace<'t, T> for Curved<Var<'t, T>> {
     #[track_caller]
     fn gyromidpoint(&self, points: Var<'t, T>, weights: Var<'t, T>) -> Var<'t, T> {
         barycentre::barycentre(&points, &weights, self.kappa())
+    }
+    #[track_caller]
+    fn gyromidpoint_from_sum(&self, x: Var<'t, T>, sum: impl FnOnce(Var<'t, T>) -> Var<'t, T>) -> Var<'t, T> {
+        barycentre::from_sum(&sum(barycentre::features(&x, self.kappa())), self.kappa())
     }
     #[track_caller]
     fn logits(&self, x: Var<'t, T>, p: Var<'t, T>, a: Var<'t, T>) -> Var<'t, T> {
@@ -214,6 +228,10 @@ impl<'t, T: Float, S: Sign> GyrovectorSpace<'t, T> for KappaStereographic<S> {
     #[track_caller]
     fn gyromidpoint(&self, points: Var<'t, T>, weights: Var<'t, T>) -> Var<'t, T> {
         Barycentre::barycentre(self, &points, &weights)
+    }
+    #[track_caller]
+    fn gyromidpoint_from_sum(&self, x: Var<'t, T>, sum: impl FnOnce(Var<'t, T>) -> Var<'t, T>) -> Var<'t, T> {
+        GyrovectorSpace::gyromidpoint_from_sum(&curved(self, x), x, sum)
     }
     #[track_caller]
     fn logits(&self, x: Var<'t, T>, p: Var<'t, T>, a: Var<'t, T>) -> Var<'t, T> {

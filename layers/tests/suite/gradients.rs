@@ -5,9 +5,10 @@ use std::collections::HashMap;
 
 use cotangent_engine::{Float, ParamId, Tape, Tensor, Var, check, rng};
 use cotangent_layers::{
-    Activation, BatchNorm, Cell, Concat, Curvature, FeedForward, Geometry, Gru, Linear, LogisticRegression,
+    Activation, Aggregation, BatchNorm, Cell, Concat, Curvature, Features, FeedForward, Geometry,
+    GraphConvolution, Gru, Linear, LogisticRegression, PoincareLinear, Rnn, Sequence,
+    UnidirectionalRegression, exp0, log0,
 };
-use cotangent_layers::{PoincareLinear, Rnn, Sequence, UnidirectionalRegression, exp0, log0};
 use cotangent_manifolds::{Euclidean, Module, Param, Path, PoincareBall, Steps, Visitor};
 
 use super::*;
@@ -108,6 +109,23 @@ fn linear_layers() {
     let ball = PoincareBall::new(-0.6);
     let x = points(&ball, 3, 2, 0.8, &mut rng);
     agrees(&layer, &x, |layer, x| mix(*layer.forward(Point::new(ball, x)).coordinates()));
+}
+
+#[test]
+fn graph_convolutions() {
+    let mut rng = rng::stream(6, 2, 0);
+    let adjacency = graph_convolution::adjacency();
+    let x = uniform(&[graph_convolution::NODES, 2], 0.8, &mut rng);
+    for (kappa, aggregation) in
+        KAPPAS.into_iter().flat_map(|kappa| [Aggregation::Sum, Aggregation::Barycentre].map(|a| (kappa, a)))
+    {
+        let layer = GraphConvolution::new(space(kappa), 2, 3, &mut rng);
+        let mut layer = GraphConvolution { aggregation, ..layer };
+        scatter(&mut layer, 0.5, 12);
+        agrees(&layer, &x, |layer, x| {
+            mix(*layer.forward(space(kappa), &Features::Dense(x), &adjacency).coordinates())
+        });
+    }
 }
 
 #[test]

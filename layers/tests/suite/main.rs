@@ -14,6 +14,7 @@ mod attention_masks;
 mod attention_pooling;
 mod gradients;
 mod graph_attention;
+mod graph_convolution;
 mod linear;
 mod loss;
 mod maps;
