@@ -22,6 +22,7 @@
 //! | [`geometry`] | a model of space at a curvature |
 //! | [`disk`] | pictures of the Poincaré disk |
 //! | [`hierarchy`] | a layout of trees in a disk, each subtree in a sector |
+//! | [`curvature`] | a curvature that may be learned, as the command line says it |
 //! | [`curves`] | pictures of training curves |
 //! | [`lettering`] | the width of text in pictures, to wrap or shorten it |
 
@@ -32,6 +33,7 @@ pub mod application;
 pub mod command_line;
 pub mod config;
 pub mod confusion;
+pub mod curvature;
 pub mod curves;
 pub mod device;
 pub mod disk;

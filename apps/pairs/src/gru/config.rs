@@ -1,10 +1,9 @@
 //! The settings of a model and its training, the models of the paper, and their published results.
 
-use std::str::FromStr;
-
 use clap::{Args, ValueEnum};
 use cotangent::prelude::*;
 use cotangent_apps_common::config::{self, name};
+pub use cotangent_apps_common::curvature::CurvatureOption;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::options;
 use cotangent_apps_common::precision::Precision;
@@ -154,30 +153,6 @@ impl Protocol {
     }
 }
 
-/// A curvature as the command line says it: "-0.5", "learned" or "learned:-0.5".
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CurvatureOption {
-    /// The sectional curvature, or its initial value.
-    pub kappa: f64,
-    /// Whether it is learned.
-    pub learned: bool,
-}
-
-impl FromStr for CurvatureOption {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
-        let (number, learned) = match text.strip_prefix("learned") {
-            Some("") => ("-1", true),
-            // Without a colon it is no number, and the error says so.
-            Some(initial) => (initial.strip_prefix(':').unwrap_or(text), true),
-            None => (text, false),
-        };
-        let kappa = number.parse().map_err(|_| "a number, learned, or learned:NUMBER is needed")?;
-        Ok(CurvatureOption { kappa, learned })
-    }
-}
-
 /// Everything that determines the result of a run, except the data.
 #[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GruConfig {
@@ -273,10 +248,7 @@ impl GruConfig {
         if !(0.0..=1.0).contains(&self.lr_floor) {
             return Err(AppError::usage(format!("--lr-floor {}: from 0 to 1 is needed", self.lr_floor)));
         }
-        if !(-1e6..=-1e-6).contains(&self.kappa) {
-            let message = format!("--kappa {}: a number from -1e6 to -1e-6 is needed", self.kappa);
-            return Err(AppError::usage(message));
-        }
+        CurvatureOption { kappa: self.kappa, learned: self.learn_kappa }.check()?;
         options::parameters(&[("dim", self.dim)], self.least_parameters(0))?;
         Ok(())
     }
