@@ -1,5 +1,4 @@
-//! Attention in any geometry: the applications `transformer`, `graph` and
-//! `graph-tasks`.
+//! Attention in any geometry: the applications `transformer`, `graph` and `graph-tasks`.
 //!
 //! | module | what |
 //! |---|---|
@@ -10,7 +9,8 @@
 //! | [`transformer::heatmap`] | pictures of attention |
 //! | [`graph`] | node classification by graph attention |
 //! | [`graph::labelled_graph`] | graphs whose nodes have features and classes |
-//! | [`graph_tasks`] | questions about two nodes of random hyperbolic graphs |
+//! | [`graph_tasks`] | questions about the nodes of a graph |
+//! | [`graph_tasks::links`] | link prediction by graph convolution |
 //! | [`attention`] | the options of attention: score, weights, aggregation |
 
 #![forbid(unsafe_code)]

@@ -31,8 +31,8 @@ pub fn parse_app_with<C: CommandFactory + FromArgMatches>(
     parse_command(change(described(C::command(), app)), None)
 }
 
-/// The command with the description of an application. Its main subcommand has the same examples and default
-/// output directory.
+/// The command with the description of an application. Its main subcommand has the same examples, and every
+/// subcommand the same default output directory.
 fn described(command: Command, app: &Application) -> Command {
     let (first, more) = app.about.split_once("\n\n").unzip();
     let first = first.unwrap_or(app.about).trim_end_matches('.');
@@ -41,10 +41,11 @@ fn described(command: Command, app: &Application) -> Command {
         [default] if default == OUT => argument.default_value(OUT.replace("NAME", app.name)),
         _ => argument,
     };
-    let detailed = |command: Command| command.after_help(app.help_end()).mut_args(out);
+    let detailed = |command: Command| command.after_help(app.help_end());
+    let command = detailed(command).mut_args(out).mut_subcommands(|command| command.mut_args(out));
     match app.subcommand() {
-        Some(name) => detailed(command).mut_subcommand(name, detailed),
-        None => detailed(command),
+        Some(name) => command.mut_subcommand(name, detailed),
+        None => command,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Graphs whose nodes have features and classes, with a split into nodes for training, validation and
 //! testing: Cora, Citeseer, and others in the same text files.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cotangent::prelude::*;
@@ -136,7 +136,7 @@ fn read_classes(labels: &Path) -> Result<(Vec<Option<u32>>, usize)> {
 }
 
 /// The number of a node.
-fn parse_node(text: &str, nodes: usize) -> std::result::Result<u32, String> {
+pub(crate) fn parse_node(text: &str, nodes: usize) -> std::result::Result<u32, String> {
     let node: usize = text.parse().map_err(|_| format!("node {text:?} is not a number"))?;
     if node < nodes { Ok(node as u32) } else { Err(format!("node {node}: there are {nodes} nodes")) }
 }
@@ -167,7 +167,7 @@ fn read_split(split: &Path, classes: &[Option<u32>], read_as: &mut Vec<String>) 
 }
 
 /// What is read of `edges.tsv`.
-const EDGES: Wanted = Wanted {
+pub(crate) const EDGES: Wanted = Wanted {
     needed: "two columns are needed, separated by tabs, commas, semicolons or spaces",
     count: 2,
     keys: 2,
@@ -190,7 +190,7 @@ const SPLIT: Wanted = Wanted {
 };
 
 /// Calls `row` with each row of a table and its two columns that are read, and adds how it was read.
-fn read_table(
+pub(crate) fn read_table(
     path: &Path,
     wanted: &Wanted,
     read_as: &mut Vec<String>,
@@ -208,7 +208,7 @@ fn read_table(
 const FEATURES: usize = 1 << 16;
 
 /// The features that a node has, each with its value.
-type FeatureRow = Vec<(u32, f64)>;
+pub(crate) type FeatureRow = Vec<(u32, f64)>;
 
 /// The rows of `features.txt`, whose features have the value 1.
 fn read_feature_numbers(list: &Path) -> Result<Vec<FeatureRow>> {
@@ -262,32 +262,56 @@ fn read_feature_values(table: &Path) -> Result<Vec<FeatureRow>> {
     Ok(rows)
 }
 
-/// The features of the nodes, and the value of each.
-fn read_features(directory: &Path, nodes: usize) -> Result<(Arc<Sparsity>, Vec<f64>)> {
+/// The rows of `features.txt` or else `features.tsv`, and the file they are in. `None` if there is neither.
+pub(crate) fn read_feature_rows(directory: &Path) -> Result<Option<(Vec<FeatureRow>, PathBuf)>> {
     let (list, table) =
         (plain_or_packed(directory, "features.txt"), plain_or_packed(directory, "features.tsv"));
-    let (rows, path) = if list.exists() {
-        (read_feature_numbers(&list)?, list)
+    if list.exists() {
+        Ok(Some((read_feature_numbers(&list)?, list)))
     } else if table.exists() {
-        (read_feature_values(&table)?, table)
+        Ok(Some((read_feature_values(&table)?, table)))
     } else {
-        ((0..nodes as u32).map(|node| vec![(node, 1.0)]).collect(), list)
+        Ok(None)
+    }
+}
+
+/// The features of the nodes, and the value of each.
+fn read_features(directory: &Path, nodes: usize) -> Result<(Arc<Sparsity>, Vec<f64>)> {
+    let (mut rows, path) = match read_feature_rows(directory)? {
+        Some(found) => found,
+        None => (own_features(nodes), directory.to_path_buf()),
     };
     if rows.len() != nodes {
         let message = format!("{} lines; labels.txt has {nodes} nodes", rows.len());
         return Err(AppError::content(&path, message));
     }
-    let width = rows.iter().flatten().map(|(feature, _)| *feature as usize + 1).max().unwrap_or(0);
-    if width == 0 {
-        return Err(AppError::content(&path, "no features"));
+    scale_rows(&mut rows);
+    feature_matrix(&rows).ok_or_else(|| AppError::content(&path, "no features"))
+}
+
+/// Each node as its own feature.
+pub(crate) fn own_features(nodes: usize) -> Vec<FeatureRow> {
+    (0..nodes as u32).map(|node| vec![(node, 1.0)]).collect()
+}
+
+/// Scales each row so that its absolute values sum to 1.
+pub(crate) fn scale_rows(rows: &mut [FeatureRow]) {
+    for row in rows {
+        let total: f64 = row.iter().map(|(_, amount)| amount.abs()).sum();
+        row.iter_mut().filter(|(_, amount)| *amount != 0.0).for_each(|(_, amount)| *amount /= total);
     }
+}
+
+/// The rows as a matrix `[nodes, features]`: where it is not zero, and its values there. `None` if there are
+/// no features.
+pub(crate) fn feature_matrix(rows: &[FeatureRow]) -> Option<(Arc<Sparsity>, Vec<f64>)> {
+    let width = rows.iter().flatten().map(|(feature, _)| *feature as usize + 1).max()?;
     let (mut pairs, mut amounts) = (Vec::new(), Vec::new());
     for (node, row) in rows.iter().enumerate() {
-        let total: f64 = row.iter().map(|(_, amount)| amount.abs()).sum();
         for &(feature, amount) in row.iter().filter(|(_, amount)| *amount != 0.0) {
             pairs.push((node as u32, feature));
-            amounts.push(amount / total);
+            amounts.push(amount);
         }
     }
-    Ok((Arc::new(Sparsity::new(nodes, width, &pairs)), amounts))
+    Some((Arc::new(Sparsity::new(rows.len(), width, &pairs)), amounts))
 }

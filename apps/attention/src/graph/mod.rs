@@ -31,6 +31,7 @@ pub use command::{APP, run};
 pub use config::GraphConfig;
 pub(crate) use pictures::points_of;
 pub use published::published;
+pub(crate) use training::WholeGraph;
 
 use labelled_graph::LabelledGraph;
 use model::GraphModel;

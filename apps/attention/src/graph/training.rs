@@ -17,7 +17,7 @@ use super::pictures::embeddings;
 use super::{GraphConfig, MODEL, Outcome};
 
 /// An epoch is one batch of one item, the whole graph. The item has the number of the epoch.
-struct WholeGraph;
+pub(crate) struct WholeGraph;
 
 impl Batches for WholeGraph {
     fn epoch(&self, epoch: u64) -> Vec<Vec<u32>> {

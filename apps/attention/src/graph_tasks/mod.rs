@@ -1,5 +1,5 @@
 //! Questions about two nodes of a graph, answered by a recursive transformer: Gulcehre et al. 2019, sections
-//! 4.2 and 5.1.
+//! 4.2 and 5.1. On real graphs, [`links`] by graph convolution: Chami et al. 2019.
 
 use cotangent::optim::train::Epoch;
 use serde::{Deserialize, Serialize};
@@ -9,6 +9,7 @@ mod command;
 mod config;
 mod curriculum;
 pub mod disc;
+pub mod links;
 mod model;
 mod pictures;
 mod radii;

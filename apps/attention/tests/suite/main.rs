@@ -8,4 +8,5 @@ use shared::common;
 
 mod graph;
 mod graph_tasks;
+mod links;
 mod transformer;

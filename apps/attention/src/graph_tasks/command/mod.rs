@@ -7,6 +7,7 @@ use cotangent_apps_common::application::Application;
 use cotangent_apps_common::command_line::parse_app_with;
 use cotangent_apps_common::error::exit_code;
 
+use super::links::{self, Links};
 use crate::attention::Scores;
 
 /// The application `graph-tasks`.
@@ -14,20 +15,27 @@ pub const APP: Application = Application {
     name: "graph-tasks",
     about: "Answers questions about two nodes of a random hyperbolic graph by a recursive transformer with \
         hyperbolic or Euclidean attention: whether there is an edge, how long the shortest path is (Gulcehre \
-        et al. 2019).",
+        et al. 2019). Predicts links of real graphs by graph convolution (Chami et al. 2019).",
     examples: [
         "graph-tasks train --task path --nodes 100 --table --seeds 3",
         "graph-tasks train --task link --nodes 1000 --geometry euclidean --curriculum 30,90,180",
-        "graph-tasks train --task path --nodes 400 --input neighbours --flags --no-curriculum",
+        "graph-tasks links --data-dir data --data disease --seeds 10",
     ],
     needs: &["train", "--task", "path", "--nodes", "100"],
-    commands: &[(
-        "`graph-tasks train --task link\\|link-removed\\|path --nodes N --geometry NAME …`",
-        "learns to answer questions about two nodes of random hyperbolic graphs, which are made meanwhile, \
-         with a curriculum of slices of the disc",
-    )],
-    writes: "`model.safetensors` (the last one), `curves.svg`, `accuracy.svg` (by path length), `radii.svg` \
-        (of queries and keys)",
+    commands: &[
+        (
+            "`graph-tasks train --task link\\|link-removed\\|path --nodes N --geometry NAME …`",
+            "learns to answer questions about two nodes of random hyperbolic graphs, which are made \
+             meanwhile, with a curriculum of slices of the disc",
+        ),
+        (
+            "`graph-tasks links --data-dir DIR --data NAME …`",
+            "predicts held-out edges of a graph by hyperbolic or Euclidean graph convolution: the protocol \
+             of Chami et al. 2019 (HGCN); `--seeds N` for an interval",
+        ),
+    ],
+    writes: "`model.safetensors` (the last one; of `links` the best by validation), `curves.svg`; of `train` \
+        `accuracy.svg` (by path length), `radii.svg` (of queries and keys)",
 };
 
 #[derive(Parser)]
@@ -41,6 +49,8 @@ struct Cli {
 enum Command {
     /// Trains a model on graphs that are made meanwhile, and tests it.
     Train(Box<train::Train>),
+    /// Predicts held-out edges of a graph by graph convolution, hyperbolic or Euclidean.
+    Links(Box<Links>),
 }
 
 /// Runs the command `graph-tasks` with the process's arguments. `--attention` offers these scores, so a
@@ -54,5 +64,6 @@ pub fn run(scores: &Scores) -> std::process::ExitCode {
     });
     exit_code(match cli.command {
         Command::Train(train) => train.run(scores),
+        Command::Links(links) => links::command(&links),
     })
 }
