@@ -2,6 +2,7 @@
 //! Gu & Ré 2018.
 
 use cotangent::prelude::*;
+use cotangent_apps_common::adjacency::{Adjacency, UNREACHED};
 use cotangent_apps_common::geometry::Geometry;
 use rand::RngExt;
 use rand::seq::index;
@@ -9,7 +10,6 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::evaluate::neighbours::{distances, gathered};
-use crate::graph::shortest_paths::{self, UNREACHED, adjacent};
 
 /// The distortion over pairs of nodes u and v: how far the ratio d(u, v)/d_G(u, v) of their distances in the
 /// embedding and in the graph is from 1.
@@ -45,7 +45,7 @@ pub fn distortion(
     seed: u64,
 ) -> Option<Distortion> {
     let nodes = points_of.len();
-    let adjacent = adjacent(nodes, edges);
+    let graph = Adjacency::undirected(nodes, edges.iter().copied());
     let exact = nodes <= EXACT;
     let [sources, targets] = DRAWN;
     let sources: Vec<usize> = if exact {
@@ -54,7 +54,7 @@ pub fn distortion(
         index::sample(&mut rng::stream(seed, "distortion", 0), nodes, sources.min(nodes)).into_vec()
     };
     let of_source = |&u: &usize| {
-        let steps = shortest_paths::distances(&adjacent, &[u as u32]);
+        let steps = graph.distances(&[u as u32]);
         let others: Vec<usize> = if exact {
             (u + 1..nodes).collect()
         } else {

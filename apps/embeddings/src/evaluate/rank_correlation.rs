@@ -1,9 +1,8 @@
 //! How well the distances from the origin follow a hierarchy: Spearman's rank correlation. Source: Nickel &
 //! Kiela 2018.
 
+use cotangent_apps_common::adjacency::Adjacency;
 use serde::Serialize;
-
-use crate::graph::shortest_paths::distances;
 
 /// Spearman's rank correlation of the distance from the origin with a node's place in a hierarchy. 1 if one
 /// grows with the other.
@@ -19,15 +18,13 @@ pub struct RankCorrelation {
 /// The correlations for points at these distances from the origin. An edge (u, v) says that v is a parent of
 /// u; none of them is the shortcut of a path, and there is no cycle. Nodes without edges are left out.
 pub fn rank_correlation(radii: &[f64], edges: &[(u32, u32)]) -> RankCorrelation {
-    let (mut children, mut parents) = (vec![Vec::new(); radii.len()], vec![Vec::new(); radii.len()]);
-    for &(u, v) in edges {
-        children[v as usize].push(u);
-        parents[u as usize].push(v);
-    }
-    let nodes: Vec<usize> =
-        (0..radii.len()).filter(|&u| !children[u].is_empty() || !parents[u].is_empty()).collect();
-    let roots: Vec<u32> = nodes.iter().filter(|&&u| parents[u].is_empty()).map(|&u| u as u32).collect();
-    let depths = distances(&children, &roots);
+    let [children, parents] = children_and_parents(radii.len(), edges);
+    let nodes: Vec<usize> = (0..radii.len())
+        .filter(|&u| [&children, &parents].iter().any(|graph| !graph.neighbours(u as u32).is_empty()))
+        .collect();
+    let roots: Vec<u32> =
+        nodes.iter().map(|&u| u as u32).filter(|&u| parents.neighbours(u).is_empty()).collect();
+    let depths = children.distances(&roots);
     let heights = heights(&children, &parents);
     let of_nodes = |figure: &dyn Fn(usize) -> f64| -> Vec<f64> { nodes.iter().map(|&u| figure(u)).collect() };
     let radii = of_nodes(&|u| radii[u]);
@@ -38,14 +35,21 @@ pub fn rank_correlation(radii: &[f64], edges: &[(u32, u32)]) -> RankCorrelation 
     }
 }
 
+/// The children and the parents of each node.
+fn children_and_parents(nodes: usize, edges: &[(u32, u32)]) -> [Adjacency; 2] {
+    let up = edges.iter().copied();
+    [Adjacency::directed(nodes, up.clone().map(|(u, v)| (v, u))), Adjacency::directed(nodes, up)]
+}
+
 /// Number of edges of a longest path from each node down to a leaf.
-fn heights(children: &[Vec<u32>], parents: &[Vec<u32>]) -> Vec<u32> {
-    let mut heights = vec![0; children.len()];
-    let mut open_children: Vec<usize> = children.iter().map(Vec::len).collect();
+fn heights(children: &Adjacency, parents: &Adjacency) -> Vec<u32> {
+    let mut heights = vec![0; children.nodes()];
+    let mut open_children: Vec<usize> =
+        (0..children.nodes() as u32).map(|u| children.neighbours(u).len()).collect();
     let mut done: Vec<u32> =
-        (0..children.len() as u32).filter(|&u| children[u as usize].is_empty()).collect();
+        (0..children.nodes() as u32).filter(|&u| children.neighbours(u).is_empty()).collect();
     while let Some(u) = done.pop() {
-        for &v in &parents[u as usize] {
+        for &v in parents.neighbours(u) {
             let v = v as usize;
             heights[v] = heights[v].max(heights[u as usize] + 1);
             open_children[v] -= 1;
@@ -100,13 +104,8 @@ mod tests {
 
     #[test]
     fn depths_are_shortest_paths_and_heights_longest_ones() {
-        let mut children = vec![Vec::new(); 6];
-        let mut parents = children.clone();
-        for (u, v) in EDGES {
-            children[v as usize].push(u);
-            parents[u as usize].push(v);
-        }
-        assert_eq!(distances(&children, &[0]), [0, 1, 1, 2, 2, 2]);
+        let [children, parents] = children_and_parents(6, &EDGES);
+        assert_eq!(children.distances(&[0]), [0, 1, 1, 2, 2, 2]);
         assert_eq!(heights(&children, &parents), [3, 2, 1, 1, 0, 0]);
     }
 

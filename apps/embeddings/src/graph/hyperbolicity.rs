@@ -5,11 +5,10 @@
 //! δ = ln 2 (Nica & Špakula 2016, corollary 5.4).
 
 use cotangent::prelude::rng;
+use cotangent_apps_common::adjacency::{Adjacency, UNREACHED};
 use rand::seq::index;
 use rayon::prelude::*;
 use serde::Serialize;
-
-use crate::graph::shortest_paths::{UNREACHED, adjacent, distances};
 
 /// Gromov's δ of a graph, and what it suggests for an embedding.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -51,8 +50,8 @@ const DRAWN_TOGETHER: u64 = 4096;
 /// 1 and without directions. It is exact for at most 340 nodes; of a larger component `samples` quadruples
 /// of nodes are drawn.
 pub fn hyperbolicity(nodes: usize, edges: &[(u32, u32)], samples: u64, seed: u64) -> Hyperbolicity {
-    let adjacent = adjacent(nodes, edges);
-    let (component, components) = largest_component(&adjacent);
+    let graph = Adjacency::undirected(nodes, edges.iter().copied());
+    let (component, components) = graph.largest_component();
     let exact = component.len() <= EXACT;
     let sources: Vec<u32> = if exact {
         component.clone()
@@ -63,11 +62,11 @@ pub fn hyperbolicity(nodes: usize, edges: &[(u32, u32)], samples: u64, seed: u64
             .map(|i| component[i])
             .collect()
     };
-    let views: Vec<View> = sources.par_iter().map(|&source| View::new(&adjacent, &sources, source)).collect();
+    let views: Vec<View> = sources.par_iter().map(|&source| View::new(&graph, &sources, source)).collect();
     let found = if exact { all_quadruples(&views) } else { drawn_quadruples(&views, samples, seed) };
-    let diameter = diameter(&adjacent, &views);
+    let diameter = diameter(&graph, &views);
     let delta = f64::from(found.largest) / 2.0;
-    let degree = component.iter().map(|&node| adjacent[node as usize].len()).max().unwrap_or(0);
+    let degree = component.iter().map(|&node| graph.neighbours(node).len()).max().unwrap_or(0);
     Hyperbolicity {
         nodes: component.len(),
         components,
@@ -91,8 +90,8 @@ struct View {
 }
 
 impl View {
-    fn new(adjacent: &[Vec<u32>], sources: &[u32], source: u32) -> Self {
-        let distances = distances(adjacent, &[source]);
+    fn new(graph: &Adjacency, sources: &[u32], source: u32) -> Self {
+        let distances = graph.distances(&[source]);
         View {
             to_sources: sources.iter().map(|&node| distances[node as usize]).collect(),
             farthest: farthest(&distances),
@@ -109,8 +108,8 @@ fn farthest(distances: &[u32]) -> (u32, u32) {
 
 /// The largest distance that is found: from a source, or from one of the nodes that are farthest from some
 /// sources. In a tree that is the diameter.
-fn diameter(adjacent: &[Vec<u32>], views: &[View]) -> u32 {
-    let swept = views.iter().take(16).map(|view| farthest(&distances(adjacent, &[view.farthest.0])).1);
+fn diameter(graph: &Adjacency, views: &[View]) -> u32 {
+    let swept = views.iter().take(16).map(|view| farthest(&graph.distances(&[view.farthest.0])).1);
     views.iter().map(|view| view.farthest.1).chain(swept).max().unwrap_or(0)
 }
 
@@ -189,32 +188,6 @@ impl Found {
             count: self.count + other.count,
         }
     }
-}
-
-/// The nodes of the largest connected component, and the number of components.
-fn largest_component(adjacent: &[Vec<u32>]) -> (Vec<u32>, usize) {
-    let mut seen = vec![false; adjacent.len()];
-    let (mut largest, mut components) = (Vec::new(), 0);
-    for start in 0..adjacent.len() as u32 {
-        if std::mem::replace(&mut seen[start as usize], true) {
-            continue;
-        }
-        let mut component = vec![start];
-        let mut at = 0;
-        while at < component.len() {
-            for &neighbour in &adjacent[component[at] as usize] {
-                if !std::mem::replace(&mut seen[neighbour as usize], true) {
-                    component.push(neighbour);
-                }
-            }
-            at += 1;
-        }
-        components += 1;
-        if component.len() > largest.len() {
-            largest = component;
-        }
-    }
-    (largest, components)
 }
 
 #[cfg(test)]

@@ -13,7 +13,6 @@ mod graphml;
 pub mod hyperbolicity;
 pub mod names;
 pub mod options;
-pub(crate) mod shortest_paths;
 pub mod wordnet;
 
 use crate::graph::names::{Index, Names};
