@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
-use cotangent::engine::files::atomic;
 use svg::node::element::{Circle, Group, Path as SvgPath};
 
-use super::sheet::{arc, legend, page, pixel, round};
-use crate::error::{AppError, Result};
+use super::sheet::{arc, legend, page, pixel, round, save};
+use crate::error::Result;
 
 /// Largest number of lines of a legend.
 const NAMES: usize = 12;
@@ -72,7 +71,7 @@ pub fn classes(path: &Path, classes: &Classes<'_>) -> Result<()> {
     let entries: Vec<(&str, String)> =
         named.enumerate().map(|(i, name)| (COLOURS[i % COLOURS.len()], name.clone())).collect();
     document = document.add(dots).add(lines).add(legend(&entries));
-    atomic::write(path, |w| svg::write(w, &document)).map_err(AppError::io(path))
+    save(path, &document)
 }
 
 /// The two points where a line leaves the unit disk. The line passes through p at a right angle to a; it is

@@ -3,15 +3,15 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use cotangent::engine::files::atomic;
 use cotangent::prelude::*;
+use svg::Document;
 use svg::node::element::{Circle, Group, Path as SvgPath, Text};
 
 use super::layout::Layout;
 use super::picture::{Lines, Picture, readable};
 use super::projection::{Distortion, Projection};
-use super::sheet::{LABEL, NAME, SIZE, arc, legend, page, pixel, radial, round};
-use crate::error::{AppError, Result};
+use super::sheet::{LABEL, NAME, SIZE, arc, legend, page, pixel, radial, round, save};
+use crate::error::Result;
 use crate::geometry::Geometry;
 use crate::lettering;
 
@@ -40,21 +40,18 @@ pub fn plot(
     if !title.is_empty() {
         let _ = write!(picture.layout.caption, "; {title}");
     }
-    draw(path, &picture, names, edges)?;
+    save(path, &document(&picture, names, edges))?;
     Ok(distortion)
 }
 
-/// Writes a picture of named points and the edges between them.
-///
-/// # Errors
-/// If the file cannot be written.
-fn draw(path: &Path, picture: &Picture, names: &[String], edges: &[(u32, u32)]) -> Result<()> {
+/// The picture of points and the edges between them. Those in the picture's order have names.
+pub fn document(picture: &Picture, names: &[String], edges: &[(u32, u32)]) -> Document {
     let Picture { layout, colour, lines, .. } = picture;
     let points = &layout.points;
     let depth = |i: u32| layout.depth[i as usize];
     let omitted =
         if edges.len() > EDGES { format!(", {EDGES} of {} edges drawn", edges.len()) } else { String::new() };
-    let mut document = page(&format!("{}{omitted}", layout.caption));
+    let document = page(&format!("{}{omitted}", layout.caption));
 
     // Edges are sorted by distance from the origin, so that those left out are at the rim.
     let mut shown: Vec<(u32, u32)> = edges.to_vec();
@@ -79,8 +76,7 @@ fn draw(path: &Path, picture: &Picture, names: &[String], edges: &[(u32, u32)]) 
         let dot = Circle::new().set("cx", round(x)).set("cy", round(y)).set("r", round(radius));
         dots = dots.add(dot.set("fill", *colour));
     }
-    document = document.add(paths).add(dots).add(labels(picture, names)).add(legend(&picture.legend));
-    atomic::write(path, |w| svg::write(w, &document)).map_err(AppError::io(path))
+    document.add(paths).add(dots).add(labels(picture, names)).add(legend(&picture.legend))
 }
 
 /// Labels of nodes, in the picture's order. A label that would overlap an earlier one is left out.

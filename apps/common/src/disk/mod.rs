@@ -14,7 +14,8 @@ mod projection;
 mod sheet;
 
 pub use classes::{Classes, classes};
-pub use embedding::plot;
+pub use embedding::{document, plot};
 pub use layout::{Layout, layout, tangents};
 pub use picture::{Picture, readable};
 pub use projection::{Distortion, Projection};
+pub use sheet::{SIZE, pixel, save};

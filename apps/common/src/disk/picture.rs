@@ -47,6 +47,11 @@ impl Picture {
         Ok(Picture::projected(names, points, geometry, edges, None)?.0)
     }
 
+    /// Points of these colours, without labels; edges are straight.
+    pub fn chords(layout: Layout, colour: Vec<&'static str>) -> Self {
+        Picture { layout, order: Vec::new(), colour, legend: Vec::new(), lines: Lines::Chords }
+    }
+
     /// Same as [`new`](Self::new), by a projection if one is chosen. Also returns the distortion, unless
     /// distances are not meant to be kept or nothing was projected.
     ///

@@ -1,9 +1,13 @@
 //! The sheet that disks are drawn on: the boundary, lines, a legend, a caption.
 
+use std::path::Path;
+
+use cotangent::engine::files::atomic;
 use svg::Document;
 use svg::node::element::path::Data;
 use svg::node::element::{Circle, Group, Text};
 
+use crate::error::{AppError, Result};
 use crate::lettering;
 
 /// Radius of the disk in the picture, in pixels.
@@ -11,7 +15,7 @@ pub(super) const RADIUS: f64 = 440.0;
 /// Both coordinates of the centre of the disk, in pixels. The margin around the disk is `CENTRE − RADIUS`.
 pub(super) const CENTRE: f64 = 480.0;
 /// Width of the picture, and its height without the caption, in pixels.
-pub(super) const SIZE: f64 = 2.0 * CENTRE;
+pub const SIZE: f64 = 2.0 * CENTRE;
 /// Font size and line height of the caption, in pixels.
 pub(super) const CAPTION: (f64, f64) = (18.0, 24.0);
 /// Margin at the sides of the caption, in pixels.
@@ -76,6 +80,14 @@ pub(super) fn page(caption: &str) -> Document {
         .add(text)
 }
 
+/// Writes a picture.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn save(path: &Path, document: &Document) -> Result<()> {
+    atomic::write(path, |w| svg::write(w, document)).map_err(AppError::io(path))
+}
+
 /// The geodesic between two points of the unit disk: an arc of the circle through both points that meets the
 /// boundary at right angles. A straight line if `geodesic` is false, or if the arc would look straight.
 pub(super) fn arc(p: [f64; 2], q: [f64; 2], geodesic: bool) -> Data {
@@ -94,7 +106,8 @@ pub(super) fn arc(p: [f64; 2], q: [f64; 2], geodesic: bool) -> Data {
     start.elliptical_arc_to((round(radius), round(radius), 0, 0, 1 - sweep, round(qx), round(qy)))
 }
 
-pub(super) fn pixel([x, y]: [f64; 2]) -> [f64; 2] {
+/// Where a point of the unit disk is in the picture, in pixels.
+pub fn pixel([x, y]: [f64; 2]) -> [f64; 2] {
     [CENTRE + RADIUS * x, CENTRE - RADIUS * y]
 }
 
