@@ -10,6 +10,7 @@
 //! | [`graph`] | node classification by graph attention |
 //! | [`graph::labelled_graph`] | graphs whose nodes have features and classes |
 //! | [`graph_tasks`] | questions about the nodes of a graph |
+//! | [`graph_tasks::disc`] | random hyperbolic graphs |
 //! | [`graph_tasks::links`] | link prediction by graph convolution |
 //! | [`attention`] | the options of attention: score, weights, aggregation |
 

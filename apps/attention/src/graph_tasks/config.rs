@@ -39,6 +39,13 @@ pub struct LessonOption {
     pub nodes: Option<usize>,
 }
 
+impl LessonOption {
+    /// The lesson on graphs of this disc.
+    pub(super) fn on(&self, disc: &Disc) -> Lesson {
+        Lesson { angle: self.angle, nodes: self.nodes.unwrap_or(disc.nodes) }
+    }
+}
+
 impl FromStr for LessonOption {
     type Err = String;
 
@@ -83,18 +90,9 @@ pub struct GraphTasksConfig {
     /// What is asked of two nodes of a graph.
     #[arg(long, value_enum, help_heading = "Data")]
     pub task: Task,
-    /// Number of points of the disc: nodes of a graph.
-    #[arg(long, help_heading = "Data")]
-    pub nodes: usize,
-    /// α of the random graphs: points at radius r have a density proportional to sinh αr.
-    #[arg(long, default_value_t = 0.95, allow_negative_numbers = true, help_heading = "Data")]
-    pub alpha: f64,
-    /// Points of the disc have an edge if their distance is at most this part of its radius.
-    #[arg(long, default_value_t = 0.35, allow_negative_numbers = true, help_heading = "Data")]
-    pub factor: f64,
-    /// Radius of the disc [default: arcosh(nodes/2π + 1)].
-    #[arg(long, allow_negative_numbers = true, help_heading = "Data")]
-    pub disc_radius: Option<f64>,
+    /// The disc that graphs are drawn from.
+    #[command(flatten)]
+    pub disc: Disc,
     /// Pairs of nodes that are asked about in each graph [default: 32, with --flags 1].
     #[arg(long, help_heading = "Data")]
     #[serde(with = "config::known")]
@@ -251,18 +249,11 @@ impl GraphTasksConfig {
         self.pairs.unwrap_or_default()
     }
 
-    /// The disc that graphs are drawn from.
-    pub(super) fn disc(&self) -> Disc {
-        Disc { nodes: self.nodes, alpha: self.alpha, factor: self.factor, radius: self.disc_radius }
-    }
-
     /// All lessons; the last is the whole disc.
     pub(super) fn lessons(&self) -> Vec<Lesson> {
         let before: &[LessonOption] = if self.no_curriculum { &[] } else { &self.curriculum };
-        let lesson =
-            |lesson: &LessonOption| Lesson { angle: lesson.angle, nodes: lesson.nodes.unwrap_or(self.nodes) };
-        let whole = Lesson { angle: 360.0, nodes: self.nodes };
-        before.iter().map(lesson).chain([whole]).collect()
+        let whole = Lesson { angle: 360.0, nodes: self.disc.nodes };
+        before.iter().map(|lesson| lesson.on(&self.disc)).chain([whole]).collect()
     }
 
     /// The course of the lessons.
@@ -279,7 +270,7 @@ impl GraphTasksConfig {
     /// A lower bound on the number of parameters.
     fn least_parameters(&self) -> f64 {
         let [width, hidden] = self.sizes().map(|size| size as f64);
-        let rows = if self.input == Input::Adjacency { 2.0 * self.nodes as f64 } else { 1.0 };
+        let rows = if self.input == Input::Adjacency { 2.0 * self.disc.nodes as f64 } else { 1.0 };
         let heads = 4.0 * self.heads as f64 * self.head_dim as f64;
         width * (rows + heads + 5.0 * hidden)
     }
@@ -325,13 +316,13 @@ impl GraphTasksConfig {
 
     /// Checks the disc and the lessons, and that the examples of a run have numbers.
     fn check_lessons(&self) -> Result<()> {
-        self.disc().validate()?;
+        self.disc.validate()?;
         for lesson in &self.curriculum {
-            let nodes = lesson.nodes.unwrap_or(self.nodes);
+            let nodes = lesson.on(&self.disc).nodes;
             let needed = if !(lesson.angle > 0.0 && lesson.angle <= 360.0) {
                 "an angle above 0, up to 360,".to_owned()
-            } else if nodes < 2 || nodes > self.nodes {
-                format!("a number of nodes from 2 to {}", self.nodes)
+            } else if nodes < 2 || nodes > self.disc.nodes {
+                format!("a number of nodes from 2 to {}", self.disc.nodes)
             } else {
                 continue;
             };
@@ -347,11 +338,11 @@ impl GraphTasksConfig {
     fn check_memory(&self) -> Result<()> {
         let ([width, hidden], least) = (self.sizes(), self.least_parameters());
         let sizes =
-            [("nodes", self.nodes), ("width", width), ("hidden", hidden), ("head-dim", self.head_dim)];
+            [("nodes", self.disc.nodes), ("width", width), ("hidden", hidden), ("head-dim", self.head_dim)];
         memory::training(&sizes, least, Precision::F32)?;
-        let options = [("nodes", self.nodes), ("width", width), ("layers", self.layers)];
+        let options = [("nodes", self.disc.nodes), ("width", width), ("layers", self.layers)];
         let graphs = self.batch.min(8) as f64;
-        let states = UNITS * graphs * memory::bytes::<f32>(&[self.nodes, width, self.layers]);
+        let states = UNITS * graphs * memory::bytes::<f32>(&[self.disc.nodes, width, self.layers]);
         memory::check(&options, "the states of a step's graphs", states)
     }
 }

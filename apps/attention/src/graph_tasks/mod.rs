@@ -5,10 +5,12 @@ use cotangent::optim::train::Epoch;
 use serde::{Deserialize, Serialize};
 
 mod answers;
+mod bands;
 mod command;
 mod config;
 mod curriculum;
 pub mod disc;
+mod drawing;
 pub mod links;
 mod model;
 mod pictures;
@@ -20,7 +22,7 @@ mod tests;
 mod training;
 
 pub use answers::{Answers, ClassAnswers};
-pub use command::{APP, run};
+pub use command::{APP, GraphSummary, run};
 pub use config::{GraphTasksConfig, Input, LessonOption};
 pub use radii::Radii;
 pub use training::train;

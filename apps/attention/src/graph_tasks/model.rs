@@ -45,7 +45,7 @@ impl Questions {
     pub(super) fn new(example: &Example, lesson: &Lesson, config: &GraphTasksConfig) -> Self {
         let graph = &example.graph;
         let nodes = graph.nodes();
-        let row = |node: u32| (node as usize * config.nodes / lesson.nodes) as u32;
+        let row = |node: u32| (node as usize * config.disc.nodes / lesson.nodes) as u32;
         let numbers = 0..nodes as u32;
         let edges = |own: bool| {
             numbers.clone().flat_map(move |i| {
@@ -56,7 +56,7 @@ impl Questions {
         let reading = match config.input {
             Input::Adjacency => {
                 let elements: Vec<(u32, u32)> = edges(false).map(|(i, j)| (i, row(j))).collect();
-                let sparsity = Sparsity::new(nodes, config.nodes, &elements);
+                let sparsity = Sparsity::new(nodes, config.disc.nodes, &elements);
                 Reading::Adjacency(Arc::new(sparsity), numbers.map(row).collect())
             }
             Input::Neighbours => {
@@ -127,8 +127,8 @@ impl<T: Float> RecursiveTransformer<T> {
             TransformerSizes { width, heads: config.heads, head, hidden, dropout: config.dropout, order };
         let encoder = match config.input {
             Input::Adjacency => Encoder::Adjacency {
-                neighbours: table("neighbours", config.nodes, width, &mut rng),
-                own: table("own", config.nodes, width, &mut rng),
+                neighbours: table("neighbours", config.disc.nodes, width, &mut rng),
+                own: table("own", config.disc.nodes, width, &mut rng),
             },
             Input::Neighbours => Encoder::Degree(Linear::new(Euclidean, 1, width, &mut rng)),
         };

@@ -14,6 +14,7 @@ use rayon::prelude::*;
 use super::answers::answer;
 use super::config::GraphTasksConfig;
 use super::curriculum::{self, Curriculum, Place};
+use super::disc::Disc;
 use super::model::{Questions, RecursiveTransformer};
 use super::supply::Supply;
 use super::{GraphTasksMetrics, LessonMetrics, pictures, radii};
@@ -88,7 +89,7 @@ impl Run<'_> {
     fn example(&self, lesson: usize, training: bool, seed: u64, number: u64) -> Result<Questions> {
         let (config, lesson) = (self.config, &self.course.lessons[lesson]);
         let questions = config.questions();
-        let example = config.task.example(&config.disc(), lesson, questions, training, seed, number)?;
+        let example = config.task.example(&config.disc, lesson, questions, training, seed, number)?;
         Ok(Questions::new(&example, lesson, config))
     }
 
@@ -211,7 +212,7 @@ impl Run<'_> {
 
     /// Draws learning curves, on which lessons are marked, accuracy by class, and radii.
     fn draw(&self, metrics: &GraphTasksMetrics) -> Result<()> {
-        let GraphTasksConfig { task, nodes, attention, .. } = self.config;
+        let GraphTasksConfig { task, disc: Disc { nodes, .. }, attention, .. } = self.config;
         let (out, task, accuracy) = (&self.options.out, config::name(*task), 100.0 * metrics.accuracy);
         let title = format!("{task}, {nodes} nodes, {attention} attention: test accuracy {accuracy:.1} %");
         let values = |value: fn(&cotangent::optim::train::Epoch) -> f64| {

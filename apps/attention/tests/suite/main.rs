@@ -8,5 +8,6 @@ use shared::common;
 
 mod graph;
 mod graph_tasks;
+mod graph_tasks_generate;
 mod links;
 mod transformer;

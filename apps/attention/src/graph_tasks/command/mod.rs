@@ -1,11 +1,14 @@
 //! The command line of `graph-tasks`.
 
+mod generate;
 mod train;
 
 use clap::{Parser, Subcommand};
 use cotangent_apps_common::application::Application;
 use cotangent_apps_common::command_line::parse_app_with;
 use cotangent_apps_common::error::exit_code;
+
+pub use generate::GraphSummary;
 
 use super::links::{self, Links};
 use crate::attention::Scores;
@@ -17,12 +20,16 @@ pub const APP: Application = Application {
         hyperbolic or Euclidean attention: whether there is an edge, how long the shortest path is (Gulcehre \
         et al. 2019). Predicts links of real graphs by graph convolution (Chami et al. 2019).",
     examples: [
+        "graph-tasks generate --nodes 1000",
         "graph-tasks train --task path --nodes 100 --table --seeds 3",
-        "graph-tasks train --task link --nodes 1000 --geometry euclidean --curriculum 30,90,180",
         "graph-tasks links --data-dir data --data disease --seeds 10",
     ],
     needs: &["train", "--task", "path", "--nodes", "100"],
     commands: &[
+        (
+            "`graph-tasks generate --nodes N --out DIR`",
+            "writes a random hyperbolic graph, and draws it and the lessons of a curriculum in the disc",
+        ),
         (
             "`graph-tasks train --task link\\|link-removed\\|path --nodes N --geometry NAME …`",
             "learns to answer questions about two nodes of random hyperbolic graphs, which are made \
@@ -34,7 +41,8 @@ pub const APP: Application = Application {
              of Chami et al. 2019 (HGCN); `--seeds N` for an interval",
         ),
     ],
-    writes: "`model.safetensors` (the last one; of `links` the best by validation), `curves.svg`; of `train` \
+    writes: "of `generate` `edges.tsv`, `coordinates.tsv`, `disc.svg`, `curriculum.svg` and no checkpoint; \
+        of the others `model.safetensors` (the last one; of `links` the best by validation), `curves.svg`; of `train` \
         `accuracy.svg` (by path length), `radii.svg` (of queries and keys)",
 };
 
@@ -47,6 +55,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Writes a random hyperbolic graph, and draws it and the lessons of a curriculum.
+    Generate(generate::Generate),
     /// Trains a model on graphs that are made meanwhile, and tests it.
     Train(Box<train::Train>),
     /// Predicts held-out edges of a graph by graph convolution, hyperbolic or Euclidean.
@@ -63,6 +73,7 @@ pub fn run(scores: &Scores) -> std::process::ExitCode {
             .mut_subcommand("train", |train| train.mut_arg("attention", |score| score.value_parser(choices)))
     });
     exit_code(match cli.command {
+        Command::Generate(generate) => generate::generate(&generate),
         Command::Train(train) => train.run(scores),
         Command::Links(links) => links::command(&links),
     })
