@@ -21,7 +21,7 @@
 //! | [`interval`] | means of a few runs, with confidence intervals |
 //! | [`geometry`] | a model of space at a curvature |
 //! | [`disk`] | pictures of the Poincaré disk |
-//! | [`adjacency`] | neighbours of nodes, shortest paths, connected components |
+//! | [`adjacency_list`] | neighbours of nodes, shortest paths, connected components |
 //! | [`hierarchy`] | a layout of trees in a disk, each subtree in a sector |
 //! | [`curvature`] | a curvature that may be learned, as the command line says it |
 //! | [`curves`] | pictures of training curves |
@@ -30,7 +30,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
-pub mod adjacency;
+pub mod adjacency_list;
 pub mod application;
 pub mod command_line;
 pub mod config;

@@ -9,7 +9,7 @@ use std::f64::consts::{PI, TAU};
 
 use clap::Args;
 use cotangent::prelude::rng;
-use cotangent_apps_common::adjacency::{Adjacency, UNREACHED};
+use cotangent_apps_common::adjacency_list::{AdjacencyList, UNREACHED};
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::{memory, options};
 use rand::RngExt;
@@ -152,7 +152,7 @@ impl Disc {
             .map(|(radius, angle)| Place::new(*radius, *angle))
             .collect();
         let pairs = close_pairs(&places, self.radius(), self.edge_length());
-        let adjacency = Adjacency::undirected(radii.len(), pairs.iter().copied()).sorted();
+        let adjacency = AdjacencyList::undirected(radii.len(), pairs.iter().copied()).sorted();
         DiscGraph { radii, angles, adjacency }
     }
 }
@@ -162,7 +162,7 @@ impl Disc {
 pub struct DiscGraph {
     radii: Vec<f64>,
     angles: Vec<f64>,
-    adjacency: Adjacency,
+    adjacency: AdjacencyList,
 }
 
 impl DiscGraph {
@@ -172,7 +172,7 @@ impl DiscGraph {
     /// If an edge has a node that is no point.
     pub fn new(points: &[(f64, f64)], edges: &[(u32, u32)]) -> Self {
         let (radii, angles) = points.iter().copied().unzip();
-        let adjacency = Adjacency::undirected(points.len(), edges.iter().copied()).sorted();
+        let adjacency = AdjacencyList::undirected(points.len(), edges.iter().copied()).sorted();
         DiscGraph { radii, angles, adjacency }
     }
 
@@ -205,7 +205,7 @@ impl DiscGraph {
     }
 
     /// The neighbours of all nodes.
-    pub fn adjacency(&self) -> &Adjacency {
+    pub fn adjacency(&self) -> &AdjacencyList {
         &self.adjacency
     }
 
@@ -234,7 +234,7 @@ impl DiscGraph {
     pub fn without(&self, removed: &[(u32, u32)]) -> Self {
         let pairs: Vec<(u32, u32)> =
             self.pairs().filter(|pair| removed.binary_search(pair).is_err()).collect();
-        let adjacency = Adjacency::undirected(self.nodes(), pairs.into_iter());
+        let adjacency = AdjacencyList::undirected(self.nodes(), pairs.into_iter());
         DiscGraph { adjacency, ..self.clone() }
     }
 

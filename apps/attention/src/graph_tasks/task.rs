@@ -5,7 +5,7 @@ use std::fmt;
 
 use clap::ValueEnum;
 use cotangent::prelude::rng::{self, Rng};
-use cotangent_apps_common::adjacency::UNREACHED;
+use cotangent_apps_common::adjacency_list::UNREACHED;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::{config, memory};
 use rand::RngExt;

@@ -2,7 +2,7 @@
 //! Gu & Ré 2018.
 
 use cotangent::prelude::*;
-use cotangent_apps_common::adjacency::{Adjacency, UNREACHED};
+use cotangent_apps_common::adjacency_list::{AdjacencyList, UNREACHED};
 use cotangent_apps_common::geometry::Geometry;
 use rand::RngExt;
 use rand::seq::index;
@@ -45,7 +45,7 @@ pub fn distortion(
     seed: u64,
 ) -> Option<Distortion> {
     let nodes = points_of.len();
-    let graph = Adjacency::undirected(nodes, edges.iter().copied());
+    let graph = AdjacencyList::undirected(nodes, edges.iter().copied());
     let exact = nodes <= EXACT;
     let [sources, targets] = DRAWN;
     let sources: Vec<usize> = if exact {

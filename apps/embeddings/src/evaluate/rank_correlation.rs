@@ -1,7 +1,7 @@
 //! How well the distances from the origin follow a hierarchy: Spearman's rank correlation. Source: Nickel &
 //! Kiela 2018.
 
-use cotangent_apps_common::adjacency::Adjacency;
+use cotangent_apps_common::adjacency_list::AdjacencyList;
 use serde::Serialize;
 
 /// Spearman's rank correlation of the distance from the origin with a node's place in a hierarchy. 1 if one
@@ -36,13 +36,13 @@ pub fn rank_correlation(radii: &[f64], edges: &[(u32, u32)]) -> RankCorrelation 
 }
 
 /// The children and the parents of each node.
-fn children_and_parents(nodes: usize, edges: &[(u32, u32)]) -> [Adjacency; 2] {
+fn children_and_parents(nodes: usize, edges: &[(u32, u32)]) -> [AdjacencyList; 2] {
     let up = edges.iter().copied();
-    [Adjacency::directed(nodes, up.clone().map(|(u, v)| (v, u))), Adjacency::directed(nodes, up)]
+    [AdjacencyList::directed(nodes, up.clone().map(|(u, v)| (v, u))), AdjacencyList::directed(nodes, up)]
 }
 
 /// Number of edges of a longest path from each node down to a leaf.
-fn heights(children: &Adjacency, parents: &Adjacency) -> Vec<u32> {
+fn heights(children: &AdjacencyList, parents: &AdjacencyList) -> Vec<u32> {
     let mut heights = vec![0; children.nodes()];
     let mut open_children: Vec<usize> =
         (0..children.nodes() as u32).map(|u| children.neighbours(u).len()).collect();

@@ -5,7 +5,7 @@
 //! δ = ln 2 (Nica & Špakula 2016, corollary 5.4).
 
 use cotangent::prelude::rng;
-use cotangent_apps_common::adjacency::{Adjacency, UNREACHED};
+use cotangent_apps_common::adjacency_list::{AdjacencyList, UNREACHED};
 use rand::seq::index;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -50,7 +50,7 @@ const DRAWN_TOGETHER: u64 = 4096;
 /// 1 and without directions. It is exact for at most 340 nodes; of a larger component `samples` quadruples
 /// of nodes are drawn.
 pub fn hyperbolicity(nodes: usize, edges: &[(u32, u32)], samples: u64, seed: u64) -> Hyperbolicity {
-    let graph = Adjacency::undirected(nodes, edges.iter().copied());
+    let graph = AdjacencyList::undirected(nodes, edges.iter().copied());
     let (component, components) = graph.largest_component();
     let exact = component.len() <= EXACT;
     let sources: Vec<u32> = if exact {
@@ -90,7 +90,7 @@ struct View {
 }
 
 impl View {
-    fn new(graph: &Adjacency, sources: &[u32], source: u32) -> Self {
+    fn new(graph: &AdjacencyList, sources: &[u32], source: u32) -> Self {
         let distances = graph.distances(&[source]);
         View {
             to_sources: sources.iter().map(|&node| distances[node as usize]).collect(),
@@ -108,7 +108,7 @@ fn farthest(distances: &[u32]) -> (u32, u32) {
 
 /// The largest distance that is found: from a source, or from one of the nodes that are farthest from some
 /// sources. In a tree that is the diameter.
-fn diameter(graph: &Adjacency, views: &[View]) -> u32 {
+fn diameter(graph: &AdjacencyList, views: &[View]) -> u32 {
     let swept = views.iter().take(16).map(|view| farthest(&graph.distances(&[view.farthest.0])).1);
     views.iter().map(|view| view.farthest.1).chain(swept).max().unwrap_or(0)
 }

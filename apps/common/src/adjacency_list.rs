@@ -10,13 +10,13 @@ pub const UNREACHED: u32 = u32::MAX;
 
 /// The neighbours of each node, as compressed rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Adjacency {
+pub struct AdjacencyList {
     /// Row u is `targets[starts[u]..starts[u + 1]]`.
     starts: Vec<usize>,
     targets: Vec<u32>,
 }
 
-impl Adjacency {
+impl AdjacencyList {
     /// Row u has v for each edge (u, v), in the order of the edges.
     ///
     /// # Panics
@@ -33,7 +33,7 @@ impl Adjacency {
             targets[next[u as usize]] = v;
             next[u as usize] += 1;
         }
-        Adjacency { starts, targets }
+        AdjacencyList { starts, targets }
     }
 
     /// For each edge (u, v), row u has v and row v has u, in the order of the edges.
@@ -41,7 +41,7 @@ impl Adjacency {
     /// # Panics
     /// If an edge has a node that is not below `nodes`.
     pub fn undirected(nodes: usize, edges: impl Iterator<Item = (u32, u32)> + Clone) -> Self {
-        Adjacency::directed(nodes, edges.flat_map(|(u, v)| [(u, v), (v, u)]))
+        AdjacencyList::directed(nodes, edges.flat_map(|(u, v)| [(u, v), (v, u)]))
     }
 
     /// The same with every row in ascending order.
@@ -131,20 +131,20 @@ mod tests {
 
     #[test]
     fn rows_have_the_order_of_the_edges_until_they_are_sorted() {
-        let graph = Adjacency::undirected(9, EDGES.into_iter());
+        let graph = AdjacencyList::undirected(9, EDGES.into_iter());
         assert_eq!((graph.nodes(), graph.entries()), (9, 16));
         assert_eq!(graph.neighbours(4), [0, 3, 1]);
         assert!(graph.neighbours(8).is_empty());
         let sorted = graph.sorted();
         assert_eq!(sorted.neighbours(4), [0, 1, 3]);
         assert_eq!(sorted.neighbours(6), [5, 7]);
-        let directed = Adjacency::directed(9, EDGES.into_iter());
+        let directed = AdjacencyList::directed(9, EDGES.into_iter());
         assert_eq!((directed.neighbours(4), directed.neighbours(0)), (&[0, 1][..], &[][..]));
     }
 
     #[test]
     fn distances_are_from_the_nearest_source() {
-        let graph = Adjacency::undirected(9, EDGES.into_iter());
+        let graph = AdjacencyList::undirected(9, EDGES.into_iter());
         let none = UNREACHED;
         assert_eq!(graph.distances(&[0]), [0, 1, 2, 2, 1, none, none, none, none]);
         assert_eq!(graph.distances(&[0, 7]), [0, 1, 2, 2, 1, 2, 1, 0, none]);
@@ -152,9 +152,9 @@ mod tests {
 
     #[test]
     fn the_largest_component_is_found_whole() {
-        let (mut component, components) = Adjacency::undirected(9, EDGES.into_iter()).largest_component();
+        let (mut component, components) = AdjacencyList::undirected(9, EDGES.into_iter()).largest_component();
         component.sort_unstable();
         assert_eq!((component, components), (vec![0, 1, 2, 3, 4], 3));
-        assert_eq!(Adjacency::undirected(3, std::iter::empty()).largest_component(), (vec![0], 3));
+        assert_eq!(AdjacencyList::undirected(3, std::iter::empty()).largest_component(), (vec![0], 3));
     }
 }
