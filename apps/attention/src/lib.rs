@@ -18,6 +18,7 @@
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod attention;
+mod chart;
 pub mod graph;
 pub mod graph_tasks;
 pub mod transformer;

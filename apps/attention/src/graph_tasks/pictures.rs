@@ -6,11 +6,12 @@ use cotangent::engine::files::atomic;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::lettering;
 use svg::Document;
-use svg::node::element::{Line, Rectangle, Text};
+use svg::node::element::Rectangle;
 
 use super::GraphTasksMetrics;
 use super::radii::Radii;
 use super::task::Task;
+use crate::chart::{Frame, round, text};
 
 /// Shares that are drawn as bars side by side.
 struct Bars<'a> {
@@ -25,13 +26,7 @@ struct Bars<'a> {
     dashed: Option<(&'a str, f64)>,
 }
 
-/// Width and height of a picture, in pixels.
-const SIZE: [f64; 2] = [720.0, 420.0];
-/// Left and right edge of the bars, and their upper and lower edge.
-const ACROSS: [f64; 2] = [64.0, 700.0];
-const DOWN: [f64; 2] = [76.0, 360.0];
-/// Number of rules, which are labelled at the left edge.
-const RULES: usize = 6;
+const FRAME: Frame = Frame { size: [720.0, 420.0], across: [64.0, 700.0], down: [76.0, 360.0] };
 const COLOURS: [&str; 2] = ["#4a6fa5", "#e0a458"];
 
 impl Bars<'_> {
@@ -43,36 +38,32 @@ impl Bars<'_> {
         let all = self.series.iter().flat_map(|(_, values)| values).chain(self.dashed.iter().map(|d| &d.1));
         let top = all.copied().fold(0.0, f64::max);
         let top = if top > 0.0 { top } else { 1.0 };
-        let y = |value: f64| DOWN[1] - (DOWN[1] - DOWN[0]) * value / top;
-        let mut document = self.legend(sheet(self.title));
-        for rule in 0..RULES {
-            let value = top * rule as f64 / (RULES - 1) as f64;
-            let label = text(&format!("{value:.2}"), ACROSS[0] - 8.0, y(value) + 4.0, "end");
-            document = document.add(across(y(value), "#dddddd")).add(label);
-        }
-        let group = (ACROSS[1] - ACROSS[0]) / self.labels.len() as f64;
+        let y = |value: f64| FRAME.y(value, [0.0, top]);
+        let mut document = FRAME.rules(self.legend(FRAME.sheet(self.title)), [0.0, top]);
+        let ([left_edge, right_edge], bottom) = (FRAME.across, FRAME.down[1]);
+        let group = (right_edge - left_edge) / self.labels.len() as f64;
         let bar = 0.8 * group / self.series.len() as f64;
         for (number, label) in self.labels.iter().enumerate() {
-            let left = ACROSS[0] + group * number as f64;
+            let left = left_edge + group * number as f64;
             for (place, ((_, values), colour)) in self.series.iter().zip(COLOURS).enumerate() {
-                let (x, height) = (left + 0.1 * group + bar * place as f64, DOWN[1] - y(values[number]));
-                let rectangle = Rectangle::new().set("x", round(x)).set("y", round(DOWN[1] - height));
+                let (x, height) = (left + 0.1 * group + bar * place as f64, bottom - y(values[number]));
+                let rectangle = Rectangle::new().set("x", round(x)).set("y", round(bottom - height));
                 let rectangle = rectangle.set("width", round(bar)).set("height", round(height));
                 document = document.add(rectangle.set("fill", colour));
             }
-            document = document.add(text(label, left + group / 2.0, DOWN[1] + 18.0, "middle"));
+            document = document.add(text(label, left + group / 2.0, bottom + 18.0, "middle"));
         }
         if let Some((_, value)) = self.dashed {
-            document = document.add(across(y(value), "#222222").set("stroke-dasharray", "6 4"));
+            document = document.add(FRAME.rule(y(value), "#222222").set("stroke-dasharray", "6 4"));
         }
-        let middle = f64::midpoint(ACROSS[0], ACROSS[1]);
-        document = document.add(text(self.axis, middle, DOWN[1] + 44.0, "middle"));
+        let middle = f64::midpoint(left_edge, right_edge);
+        document = document.add(text(self.axis, middle, bottom + 44.0, "middle"));
         atomic::write(path, |w| svg::write(w, &document)).map_err(AppError::io(path))
     }
 
     /// Adds the names of series and line.
     fn legend(&self, mut document: Document) -> Document {
-        let mut left = ACROSS[0];
+        let mut left = FRAME.across[0];
         for ((name, _), colour) in self.series.iter().zip(COLOURS) {
             let sample = Rectangle::new().set("x", round(left)).set("y", 46).set("width", 12);
             document = document.add(sample.set("height", 12).set("fill", colour));
@@ -84,33 +75,6 @@ impl Bars<'_> {
     }
 }
 
-/// An empty picture with a title.
-fn sheet(title: &str) -> Document {
-    let [width, height] = SIZE;
-    let title = lettering::shorten(title, 15.0, width - 24.0);
-    Document::new()
-        .set("viewBox", (0, 0, width, height))
-        .set("font-family", "sans-serif")
-        .set("font-size", 13)
-        .set("width", width)
-        .set("height", height)
-        .add(Rectangle::new().set("width", width).set("height", height).set("fill", "white"))
-        .add(text(&title, width / 2.0, 26.0, "middle").set("font-size", 15))
-}
-
-fn text(content: &str, x: f64, y: f64, anchor: &str) -> Text {
-    Text::new(content).set("x", round(x)).set("y", round(y)).set("text-anchor", anchor)
-}
-
-fn across(y: f64, colour: &str) -> Line {
-    let line = Line::new().set("x1", ACROSS[0]).set("x2", ACROSS[1]).set("stroke", colour);
-    line.set("y1", round(y)).set("y2", round(y))
-}
-
-fn round(pixels: f64) -> f64 {
-    (pixels * 10.0).round() / 10.0
-}
-
 /// Draws the accuracy by class, which is the length for paths, beside the share of questions of the class.
 /// The dashed line is the best constant answer.
 ///
@@ -120,7 +84,7 @@ pub(super) fn accuracy(path: &Path, title: &str, metrics: &GraphTasksMetrics) ->
     let answers = &metrics.test;
     let last = answers.classes.iter().rposition(|class| class.questions > 0).unwrap_or(0);
     let (classes, all) = (&answers.classes[..=last.max(1)], answers.questions() as f64);
-    let share = |part: usize, of: f64| if part == 0 { 0.0 } else { part as f64 / of };
+    let share = |part: usize, whole: f64| if part == 0 { 0.0 } else { part as f64 / whole };
     let is_path = metrics.config.task == Task::Path;
     let label = |class: usize| match is_path {
         true => (class + 1).to_string(),
@@ -182,7 +146,7 @@ mod tests {
         for words in ["two", "length", "accuracy", "dashed: constant 0.750"] {
             assert!(svg.contains(words), "{words}: {svg}");
         }
-        let [top, bottom] = DOWN;
+        let [top, bottom] = FRAME.down;
         let height = |part: f64| format!("height=\"{}\"", round(part * (bottom - top)));
         assert!([1.0, 0.5, 0.25].iter().all(|&part| svg.contains(&height(part))), "{svg}");
         let line = svg.lines().find(|line| line.contains("dasharray")).unwrap();

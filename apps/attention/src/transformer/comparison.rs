@@ -5,8 +5,9 @@ use std::path::Path;
 
 use cotangent::engine::files::atomic;
 use cotangent_apps_common::error::{AppError, Result};
-use svg::Document;
-use svg::node::element::{Circle, Group, Line as Rule, Polyline, Rectangle, Text};
+use svg::node::element::{Circle, Group, Polyline};
+
+use crate::chart::{Frame, round, text};
 
 /// The results of one kind of model.
 pub(super) struct Line {
@@ -16,13 +17,7 @@ pub(super) struct Line {
     pub(super) results: Vec<Vec<f64>>,
 }
 
-/// Width and height of the picture, in pixels.
-const SIZE: [f64; 2] = [640.0, 420.0];
-/// Left and right edge of the lines, and their upper and lower edge.
-const ACROSS: [f64; 2] = [64.0, 500.0];
-const DOWN: [f64; 2] = [44.0, 364.0];
-/// Number of labels at the left edge.
-const LABELS: usize = 5;
+const FRAME: Frame = Frame { size: [640.0, 420.0], across: [64.0, 500.0], down: [44.0, 364.0] };
 const COLOURS: [&str; 6] = ["#1f4e79", "#c0392b", "#2e8b57", "#8e44ad", "#d68910", "#555555"];
 
 /// Draws a line through the means of each kind of model, and a dot for each seed. Dimensions are evenly
@@ -38,27 +33,19 @@ pub(super) fn draw(path: &Path, title: &str, dimensions: &[usize], lines: &[Line
     let (low, high) = (all().fold(f64::INFINITY, f64::min), all().fold(f64::NEG_INFINITY, f64::max));
     let margin = (0.05 * (high - low)).max(0.05);
     let (low, high) = (low - margin, high + margin);
-    let gap = (ACROSS[1] - ACROSS[0]) / dimensions.len() as f64;
-    let x = |at: usize| ACROSS[0] + gap * (at as f64 + 0.5);
-    let y = |result: f64| DOWN[1] - (DOWN[1] - DOWN[0]) * (result - low) / (high - low);
-    let mut document = sheet(title).add(text(
+    let [left, right] = FRAME.across;
+    let gap = (right - left) / dimensions.len() as f64;
+    let x = |at: usize| left + gap * (at as f64 + 0.5);
+    let y = |result: f64| FRAME.y(result, [low, high]);
+    let mut document = FRAME.sheet(title).add(text(
         "dimensions of queries and keys",
         x(0).midpoint(x(dimensions.len() - 1)),
         404.0,
         "middle",
     ));
-    for label in 0..LABELS {
-        let result = low + (high - low) * label as f64 / (LABELS - 1) as f64;
-        let rule = Rule::new().set("x1", ACROSS[0]).set("x2", ACROSS[1]).set("stroke", "#dddddd");
-        document = document.add(rule.set("y1", round(y(result))).set("y2", round(y(result)))).add(text(
-            &format!("{result:.1}"),
-            ACROSS[0] - 8.0,
-            y(result) + 4.0,
-            "end",
-        ));
-    }
+    document = FRAME.rules(document, [low, high]);
     for (at, d) in dimensions.iter().enumerate() {
-        document = document.add(text(&d.to_string(), x(at), DOWN[1] + 20.0, "middle"));
+        document = document.add(text(&d.to_string(), x(at), FRAME.down[1] + 20.0, "middle"));
     }
     let mut ends: Vec<f64> = Vec::new();
     for (Line { name, results }, colour) in lines.iter().zip(COLOURS.iter().cycle()) {
@@ -82,30 +69,9 @@ pub(super) fn draw(path: &Path, title: &str, dimensions: &[usize], lines: &[Line
             end = near + 15.5;
         }
         ends.push(end);
-        document = document.add(group.add(text(name, ACROSS[1] + 6.0, end, "start")));
+        document = document.add(group.add(text(name, right + 6.0, end, "start")));
     }
     atomic::write(path, |w| svg::write(w, &document)).map_err(AppError::io(path))
-}
-
-/// An empty picture with a title.
-fn sheet(title: &str) -> Document {
-    let [width, height] = SIZE;
-    Document::new()
-        .set("viewBox", (0, 0, width, height))
-        .set("font-family", "sans-serif")
-        .set("font-size", 13)
-        .set("width", width)
-        .set("height", height)
-        .add(Rectangle::new().set("width", width).set("height", height).set("fill", "white"))
-        .add(text(title, width / 2.0, 24.0, "middle").set("font-weight", "bold"))
-}
-
-fn text(content: &str, x: f64, y: f64, anchor: &str) -> Text {
-    Text::new(content).set("x", round(x)).set("y", round(y)).set("text-anchor", anchor)
-}
-
-fn round(pixels: f64) -> f64 {
-    (pixels * 10.0).round() / 10.0
 }
 
 #[cfg(test)]
