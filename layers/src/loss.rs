@@ -75,14 +75,16 @@ impl FermiDirac {
     }
 
     /// The cross entropy of an edge and pairs that are none, without overflow: for each row
-    /// `−ln p(d₊) − Σ_j ln(1 − p(d_j))`. `distances` is `[batch, 1 + negatives]` with the edge's first; the
-    /// result is `[batch]`.
+    /// `−ln p(d₊) − Σ_j ln(1 − p(d_j))`. `distances` is `[batch, 1 + negatives]`, with the edge's
+    /// first, and all finite; the result is `[batch]`.
     ///
     /// # Panics
     /// If there is no distance, or the distances have other than two axes.
     #[track_caller]
     pub fn cross_entropy<'t, T: Float>(&self, distances: Var<'t, T>) -> Var<'t, T> {
-        let [batch, width] = [0, 1].map(|axis| distances.shape()[axis]);
+        let shape = distances.shape();
+        assert_eq!(shape.rank(), 2, "FermiDirac::cross_entropy: distances {shape}, not [batch, candidates]");
+        let [batch, width] = [shape[0], shape[1]];
         let log_odds = self.log_odds(distances);
         let edge = log_odds.slice(1, 0..1).log_sigmoid().reshape([batch]);
         -(edge + (-log_odds.slice(1, 1..width)).log_sigmoid().sum_axis(1))

@@ -40,13 +40,13 @@ fn it_is_the_cross_entropy_of_the_distribution() {
 #[test]
 fn huge_distances_have_values_and_slopes() {
     let decoder = FermiDirac::new(1.0, 0.01);
-    for far in [1e3, 1e9, 1e15] {
-        let (loss, slopes) = on_tape(decoder, &[far, far]);
-        assert!((loss / ((far - 1.0) * 100.0) - 1.0).abs() < 1e-14, "{far}: {loss}");
-        assert!((slopes[0] - 100.0).abs() < 1e-12 && slopes[1].abs() < 1e-300, "{far}: {slopes:?}");
+    for distance in [1e3, 1e9, 1e15] {
+        let (loss, slopes) = on_tape(decoder, &[distance, distance]);
+        assert!((loss / ((distance - 1.0) * 100.0) - 1.0).abs() < 1e-14, "{distance}: {loss}");
+        assert!((slopes[0] - 100.0).abs() < 1e-12 && slopes[1].abs() < 1e-300, "{distance}: {slopes:?}");
         let mut outside = [0.0; 2];
-        assert_eq!(decoder.cross_entropy_with_gradient(&[far, far], &mut outside), loss);
-        assert!((outside[0] - 100.0).abs() < 1e-12 && outside[1].abs() < 1e-300, "{far}: {outside:?}");
+        assert_eq!(decoder.cross_entropy_with_gradient(&[distance, distance], &mut outside), loss);
+        assert!((outside[0] - 100.0).abs() < 1e-12 && outside[1].abs() < 1e-300, "{distance}: {outside:?}");
     }
     // A pair that is no edge, at distance 0.
     let (loss, slopes) = on_tape(decoder, &[0.0, 0.0]);
@@ -63,4 +63,11 @@ fn a_temperature_is_positive() {
 #[should_panic(expected = "FermiDirac: r = NaN, t = 1: both must be positive and finite")]
 fn a_radius_is_a_number() {
     let _ = FermiDirac::new(f64::NAN, 1.0);
+}
+
+#[test]
+#[should_panic(expected = "FermiDirac::cross_entropy: distances [2, 3, 1]")]
+fn distances_have_two_axes() {
+    let tape = Tape::<f64>::new();
+    FermiDirac::new(2.0, 1.0).cross_entropy(tape.constant(&Tensor::from_fn([2, 3, 1], |_| 1.0)));
 }
