@@ -57,21 +57,24 @@ fn neighbours_are_put_together_in_the_tangent_space_or_by_their_midpoint() {
             for node in 0..NODES {
                 let own = adjacency().edges.pairs().to_vec();
                 let own = own.iter().enumerate().filter(|(_, edge)| edge.0 as usize == node);
-                let of: Vec<(f64, &Row<f64>)> =
+                let neighbours: Vec<(f64, &Row<f64>)> =
                     own.map(|(e, edge)| (weights.data()[e], &points[edge.1 as usize])).collect();
                 let want = match aggregation {
                     Aggregation::Sum => {
                         let mut sum = [0.0; 2];
-                        for (weight, point) in &of {
+                        for (weight, point) in &neighbours {
                             let v = ball.log0(*point);
                             sum.iter_mut().zip(v.iter()).for_each(|(sum, v)| *sum += weight * v);
                         }
                         ball.exp0(&Row::from(&sum[..]))
                     }
                     Aggregation::Barycentre => {
-                        let rows = of.iter().flat_map(|(_, point)| point.to_vec()).collect();
-                        let weights = Tensor::new([of.len()], of.iter().map(|(weight, _)| *weight).collect());
-                        let mean = ball.barycentre(&Tensor::new([of.len(), 2], rows), &weights);
+                        let rows = neighbours.iter().flat_map(|(_, point)| point.to_vec()).collect();
+                        let weights = Tensor::new(
+                            [neighbours.len()],
+                            neighbours.iter().map(|(weight, _)| *weight).collect(),
+                        );
+                        let mean = ball.barycentre(&Tensor::new([neighbours.len(), 2], rows), &weights);
                         Row::from(mean.data())
                     }
                 };
@@ -104,19 +107,19 @@ fn in_euclidean_space_it_is_the_layer_of_kipf_and_welling() {
 fn its_curvature_can_be_learned() {
     for aggregation in [Aggregation::Sum, Aggregation::Barycentre] {
         let (learned, fixed) = (Curvature::new(-0.7), space(-0.7));
-        let mut of_fixed = layer(fixed, aggregation);
-        let mut of_learned = layer(Euclidean, aggregation);
-        *of_learned.weight.value_mut() = of_fixed.weight.value().clone();
-        *of_learned.bias.value_mut() = Tensor::new([2], vec![0.2, -0.3]);
-        let bias = fixed.exp0(&Row::from(of_learned.bias.value().data()));
-        of_fixed.bias.value_mut().data_mut().copy_from_slice(&bias);
-        close(&run(&learned, &of_learned, &features()), &run(&fixed, &of_fixed, &features()), 1e-14);
+        let mut fixed_layer = layer(fixed, aggregation);
+        let mut learned_layer = layer(Euclidean, aggregation);
+        *learned_layer.weight.value_mut() = fixed_layer.weight.value().clone();
+        *learned_layer.bias.value_mut() = Tensor::new([2], vec![0.2, -0.3]);
+        let bias = fixed.exp0(&Row::from(learned_layer.bias.value().data()));
+        fixed_layer.bias.value_mut().data_mut().copy_from_slice(&bias);
+        close(&run(&learned, &learned_layer, &features()), &run(&fixed, &fixed_layer, &features()), 1e-14);
         let tape = Tape::new();
         let x = Features::Dense(tape.constant(&features()));
-        let z = of_learned.forward(learned.on(&tape), &x, &adjacency());
+        let z = learned_layer.forward(learned.on(&tape), &x, &adjacency());
         let slope = tape.backward(z.coordinates().square().sum()).wrt(&learned.kappa).data()[0];
         let at = |kappa: f64| {
-            let z = run(&Curvature::new(kappa), &of_learned, &features());
+            let z = run(&Curvature::new(kappa), &learned_layer, &features());
             z.data().iter().map(|z| z * z).sum::<f64>()
         };
         let finite = (at(-0.7 + 1e-5) - at(-0.7 - 1e-5)) / 2e-5;

@@ -82,8 +82,8 @@ impl<U: Rule<K> + 'static, const K: usize> Elementwise for Stepped<U, K> {
 }
 
 impl Euclidean {
-    /// Geodesic distance `‖x − y‖`. It is a method of the type because two traits in the prelude have one
-    /// of this name.
+    /// Geodesic distance `‖x − y‖`. It is a method of the type because two traits in the prelude have
+    /// one of this name.
     pub fn dist<R: Rows>(&self, x: &R, y: &R) -> R::Scalar {
         R::scalar(formulas::Dist, [x, y], [])
     }

@@ -43,8 +43,8 @@ impl Answers {
     /// The class that most questions have, and their share: the optimal constant predictor of Gulcehre et al.
     /// 2019, section 5.1.
     pub fn constant(&self) -> (usize, f64) {
-        let most = (0..self.classes.len()).rev().max_by_key(|&class| self.classes[class].questions);
-        let class = most.expect("there are classes");
+        let common = (0..self.classes.len()).rev().max_by_key(|&class| self.classes[class].questions);
+        let class = common.expect("there are classes");
         (class, self.classes[class].questions as f64 / self.questions() as f64)
     }
 
@@ -65,7 +65,7 @@ pub(super) fn answer(
     graphs: &[Questions],
     device: &Device,
 ) -> Answers {
-    let of_graph = |tape: &mut Tape<f32>, questions: &Questions| {
+    let answer_graph = |tape: &mut Tape<f32>, questions: &Questions| {
         tape.reset();
         let logits = model.logits(tape, questions);
         let mut answers = Answers::new(classes);
@@ -78,7 +78,7 @@ pub(super) fn answer(
         }
         answers
     };
-    let found = graphs.par_iter().map_init(|| Tape::with_device(device.clone()), of_graph);
+    let found = graphs.par_iter().map_init(|| Tape::with_device(device.clone()), answer_graph);
     found.reduce(|| Answers::new(classes), Answers::add)
 }
 

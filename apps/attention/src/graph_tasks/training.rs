@@ -158,7 +158,7 @@ impl Run<'_> {
     ) -> std::result::Result<f64, TrainError> {
         let mut accuracies = validations(before);
         let Place { lesson, .. } = self.course.place(&accuracies);
-        if validated.as_ref().is_none_or(|(of, _)| *of != lesson) {
+        if validated.as_ref().is_none_or(|(kept, _)| *kept != lesson) {
             let graphs = self.held_out(lesson, VALIDATION, self.config.validation_graphs)?;
             *validated = Some((lesson, graphs));
         }
@@ -227,9 +227,9 @@ impl Run<'_> {
         let mark = |lesson: &LessonMetrics| (lesson.first_epoch, format!("{}°", lesson.lesson.angle));
         let marks: Vec<(u64, String)> = metrics.lessons.iter().map(mark).collect();
         curves::marked(&out.join("curves.svg"), &title, &[loss, validation], &marks)?;
-        let [of_accuracy, of_radii] = PICTURES.map(|name| out.join(name));
-        pictures::accuracy(&of_accuracy, &title, metrics)?;
-        pictures::radii(&of_radii, &title, &metrics.radii)
+        let [accuracy_path, radii_path] = PICTURES.map(|name| out.join(name));
+        pictures::accuracy(&accuracy_path, &title, metrics)?;
+        pictures::radii(&radii_path, &title, &metrics.radii)
     }
 }
 

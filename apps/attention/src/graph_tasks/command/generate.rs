@@ -29,8 +29,8 @@ pub(super) struct Generate {
     /// Seed of the graph. Same seed, same graph, for any number of threads.
     #[arg(long, default_value_t = 42, help_heading = "Graph")]
     seed: u64,
-    /// Lessons to draw, as ANGLE or ANGLE:NODES with the angle in degrees [default: 30, 90, 180 and 360 degrees
-    /// of a graph of at most 5,000 nodes, none of a larger one].
+    /// Lessons to draw, as ANGLE or ANGLE:NODES with the angle in degrees [default: 30, 90, 180 and 360
+    /// degrees of a graph of at most 5,000 nodes, none of a larger one].
     #[arg(long, value_delimiter = ',', help_heading = "Graph")]
     curriculum: Vec<LessonOption>,
     #[command(flatten)]

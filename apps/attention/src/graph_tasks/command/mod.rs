@@ -42,8 +42,8 @@ pub const APP: Application = Application {
         ),
     ],
     writes: "of `generate` `edges.tsv`, `coordinates.tsv`, `disc.svg`, `curriculum.svg` and no checkpoint; \
-        of the others `model.safetensors` (the last one; of `links` the best by validation), `curves.svg`; of `train` \
-        `accuracy.svg` (by path length), `radii.svg` (of queries and keys)",
+        of the others `model.safetensors` (the last one; of `links` the best by validation), `curves.svg`; \
+        of `train` `accuracy.svg` (by path length), `radii.svg` (of queries and keys)",
 };
 
 #[derive(Parser)]

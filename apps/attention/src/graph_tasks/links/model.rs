@@ -36,9 +36,9 @@ impl<T: Float> Input<T> {
         let found = feature_matrix(&rows).filter(|(features, _)| !features.pairs().is_empty());
         let (features, amounts) =
             found.ok_or_else(|| AppError::usage(format!("{}: its nodes have no features", graph.name)))?;
-        let both = split.train.iter().flat_map(|&(u, v)| [(u, v), (v, u)]);
+        let directed = split.train.iter().flat_map(|&(u, v)| [(u, v), (v, u)]);
         let own = (0..graph.nodes() as u32).map(|node| (node, node));
-        let edges = Sparsity::new(graph.nodes(), graph.nodes(), &both.chain(own).collect::<Vec<_>>());
+        let edges = Sparsity::new(graph.nodes(), graph.nodes(), &directed.chain(own).collect::<Vec<_>>());
         let amounts = Tensor::from_fn([amounts.len()], |i| T::nearest(amounts[i]));
         Ok(Input { features, amounts, adjacency: Adjacency::mean(Arc::new(edges)) })
     }

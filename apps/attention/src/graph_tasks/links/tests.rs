@@ -28,8 +28,8 @@ fn a_split_holds_out_edges_and_as_many_other_pairs() {
     assert_eq!((split.validation.others.len(), split.test.others.len()), (2, 5));
     assert!(others.iter().all(|pair| pair.0 < pair.1 && !graph.edges.contains(pair)));
     assert_eq!(others.iter().collect::<HashSet<_>>().len(), 7);
-    let again = Split::draw(&graph, 3).unwrap();
-    assert_eq!((&split.train, &split.test), (&again.train, &again.test));
+    let same = Split::draw(&graph, 3).unwrap();
+    assert_eq!((&split.train, &split.test), (&same.train, &same.test));
     let other = Split::draw(&graph, 4).unwrap();
     assert!(split.test.edges != other.test.edges && split.test.others != other.test.others);
 }
