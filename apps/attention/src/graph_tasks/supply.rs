@@ -184,6 +184,38 @@ mod tests {
         }
     }
 
+    /// What a thread still makes for a lesson that has ended takes no place of the next one, though another
+    /// thread makes the same number for it.
+    #[test]
+    fn a_late_example_of_an_old_lesson_is_dropped() {
+        let (calls, called) = (Mutex::new(Vec::new()), Condvar::new());
+        let until = |call: (usize, u64)| {
+            let calls = calls.lock().unwrap();
+            drop(called.wait_while(calls, |calls| !calls.contains(&call)).unwrap());
+        };
+        let make = |lesson: usize, number: u64| {
+            calls.lock().unwrap().push((lesson, number));
+            called.notify_all();
+            match (lesson, number) {
+                (0, 1) => until((1, 1)),
+                // It ends after the other thread has gone on from the old example.
+                (1, 1) => until((1, 2)),
+                _ => {}
+            }
+            Ok((lesson, number))
+        };
+        let supply = Supply::new(&make, 2, 2);
+        let taken = supply.during(2, || {
+            supply.turn_to(0);
+            supply.take(0);
+            until((0, 1));
+            supply.turn_to(1);
+            until((1, 2));
+            Ok(supply.take(1))
+        });
+        assert_eq!(taken.unwrap(), Some((1, 1)));
+    }
+
     /// The threads are at most two steps ahead, and make nothing twice.
     #[test]
     fn the_queue_is_bounded() {

@@ -8,6 +8,7 @@ use cotangent_apps_common::config;
 use cotangent_apps_common::space::Space;
 use cotangent_apps_common::training::TrainingConfig;
 
+use super::answers::answer;
 use super::config::GraphTasksConfig;
 use super::disc::DiscGraph;
 use super::model::{Questions, RecursiveTransformer};
@@ -187,4 +188,24 @@ fn lessons_are_parsed_and_checked() {
     assert_eq!(base.difference(&config("--curriculum 60")).as_deref(), Some("curriculum"));
     let read: GraphTasksConfig = serde_json::from_value(serde_json::json!(longer)).unwrap();
     assert_eq!(read, longer);
+}
+
+/// An answer is the class with the largest logit.
+#[test]
+fn answers_are_counted_by_class() {
+    let config = config("");
+    let (model, mut asked) =
+        (RecursiveTransformer::<f32>::new(&config, &PolarDistance), questions(PLAIN, &config));
+    let logits = model.logits(&Tape::new(), &asked).to_tensor();
+    let largest = |row: &[f32]| (0..row.len()).max_by(|&a, &b| row[a].total_cmp(&row[b])).unwrap() as u32;
+    asked.labels = logits.rows().map(largest).collect();
+    let classes = config.task.classes();
+    let right = answer(&model, classes, &[asked.clone(), asked.clone()], &Device::cpu());
+    assert_eq!((right.questions(), right.accuracy(), right.not_finite), (4, 1.0, 0));
+    assert_eq!(
+        right.classes[asked.labels[0] as usize].correct,
+        right.classes[asked.labels[0] as usize].questions
+    );
+    asked.labels[1] = (asked.labels[1] + 1) % classes as u32;
+    assert_eq!(answer(&model, classes, &[asked], &Device::cpu()).accuracy(), 0.5);
 }
