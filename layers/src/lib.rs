@@ -34,6 +34,7 @@
 //! | [`GraphAttention`]: attention along the edges of a graph | `attention/graph_attention.rs` |
 //! | [`GraphConvolution`]: along the edges of a graph, by tangents or midpoints | `graph_convolution.rs` |
 //! | [`EncoderLayer`], [`DecoderLayer`] of transformers | `transformer.rs` |
+//! | [`RelationNetwork`]: what all pairs of objects say together | `relation_network.rs` |
 //! | [`LayerNorm`] | `norm/layer_norm.rs` |
 //!
 //! | what layers use | file |
@@ -62,6 +63,7 @@ pub mod loss;
 mod norm;
 pub mod position;
 mod recurrent;
+mod relation_network;
 mod space;
 mod transformer;
 
@@ -91,6 +93,7 @@ pub use recurrent::cell::Cell;
 pub use recurrent::gru::Gru;
 pub use recurrent::rnn::Rnn;
 pub use recurrent::sequence::Sequence;
+pub use relation_network::{Matching, RelationNetwork, RelationSizes};
 pub use space::curvature::Curvature;
 pub use space::gyrovector_space::{Geometry, GyrovectorSpace};
 pub use space::maps::{exp0, log0};

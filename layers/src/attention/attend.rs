@@ -238,7 +238,7 @@ impl<'a, 't, T: Float> Attend<'a, 't, T> {
 
     /// The weights by which values are aggregated. A barycentre depends on their shares alone; those of
     /// logistic weights are computed as shares, because far from all keys the weights themselves underflow.
-    fn aggregated_weights(self) -> Weights {
+    pub(crate) fn aggregated_weights(self) -> Weights {
         match (self.aggregation, self.weights) {
             (Aggregation::Barycentre, Weights::Sigmoid) => Weights::NormalisedSigmoid,
             (_, weights) => weights,

@@ -180,6 +180,18 @@ impl<T: Float> Attention<T> {
         self.on(queries.tape()).masked(mask).weigh(queries, keys)
     }
 
+    /// The weights of all pairs, `[…, n, m]`, as values are aggregated by them: for a barycentre shares.
+    #[track_caller]
+    pub(crate) fn aggregated_weights<'t>(
+        &self,
+        queries: Var<'t, T>,
+        keys: Var<'t, T>,
+        mask: Mask<'t, T>,
+    ) -> Var<'t, T> {
+        let attend = self.on(queries.tape()).masked(mask);
+        attend.weights(attend.aggregated_weights()).weigh(queries, keys)
+    }
+
     /// The attention on a tape, with γ and c as variables there, or as constants if they are not learned.
     fn on<'t>(&self, tape: &'t Tape<T>) -> Attend<'_, 't, T> {
         let [sharpness, offset] = [&self.sharpness, &self.offset]
