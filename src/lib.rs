@@ -33,10 +33,11 @@ pub mod prelude {
         Rows, Scalar, Shape, Sparsity, Storage, Tape, Tensor, Var, rng,
     };
     pub use cotangent_layers::{
-        Activation, Adjacency, Attend, Attention, AttentionPooling, BatchNorm, Bidirectional, Cell, Concat,
-        Curvature, Dropout, Embedding, Features, FeedForward, Geometry, GraphAttention, GraphConvolution,
-        Gru, GyrovectorSpace, Heads, LayerNorm, Linear, LogisticRegression, Mask, MultiHeadAttention,
-        PoincareLinear, Rnn, Score, Sequence, UnidirectionalRegression, exp0, log0, loss, score,
+        Activation, Adjacency, Attend, Attention, AttentionPooling, BatchNorm, BatchNorm2d, Bidirectional,
+        Cell, Concat, Conv2d, ConvStack, Curvature, Dropout, Embedding, Features, FeedForward, Geometry,
+        GraphAttention, GraphConvolution, Gru, GyrovectorSpace, Heads, LayerNorm, Linear, LogisticRegression,
+        Mask, MultiHeadAttention, PoincareLinear, Rnn, Score, Sequence, UnidirectionalRegression, exp0, log0,
+        loss, score,
     };
     pub use cotangent_manifolds::spaces::*;
     pub use cotangent_manifolds::{

@@ -17,6 +17,8 @@
 //! | [`Activation`]: any pointwise map | `activation.rs` |
 //! | [`Dropout`] | `dropout.rs` |
 //! | [`BatchNorm`]: brings batches to a learned mean and deviation | `norm/batch_norm.rs` |
+//! | [`BatchNorm2d`]: batch normalisation of each channel of maps | `norm/batch_norm_2d.rs` |
+//! | [`Conv2d`]; [`ConvStack`]: convolutions, normalised | `convolution.rs` |
 //! | [`FeedForward`]: linear layers and activations | `linear/feed_forward.rs` |
 //! | [`LogisticRegression`], [`UnidirectionalRegression`]: logits | `linear/logistic_regression.rs` |
 //! | [`Cell`]: what recurrent layers have in common | `recurrent/cell.rs` |
@@ -54,6 +56,7 @@ extern crate cotangent_manifolds as cotangent;
 
 mod activation;
 mod attention;
+mod convolution;
 mod dropout;
 mod embedding;
 mod graph_convolution;
@@ -76,6 +79,7 @@ pub use attention::graph_attention::{Features, GraphAttention, Heads};
 pub use attention::multi_head_attention::{KeyValueCache, MultiHeadAttention};
 pub use attention::point_map::PointMap;
 pub use attention::score::{self, Score};
+pub use convolution::{Conv2d, ConvStack};
 pub use cotangent_engine::Weights;
 pub use dropout::Dropout;
 pub use embedding::Embedding;
@@ -86,6 +90,7 @@ pub use linear::feed_forward::FeedForward;
 pub use linear::logistic_regression::{LogisticRegression, UnidirectionalRegression};
 pub use linear::poincare_linear::PoincareLinear;
 pub use norm::batch_norm::{BatchNorm, BatchStatistics};
+pub use norm::batch_norm_2d::BatchNorm2d;
 pub use norm::layer_norm::LayerNorm;
 pub use position::PositionEmbedding;
 pub use recurrent::bidirectional::Bidirectional;

@@ -49,13 +49,22 @@ pub struct BatchNorm<M, T: Float = f32> {
     pub momentum: f64,
 }
 
-/// Mean and variance of a batch.
+/// Mean and variance of a batch, of a [`BatchNorm`] or a [`BatchNorm2d`](crate::BatchNorm2d).
 #[derive(Clone, Debug, PartialEq)]
 pub struct BatchStatistics<T: Float = f32> {
-    /// The barycentre, in the coordinates that a [`BatchNorm`]'s points are learned in: `[n]`.
+    /// The barycentre, in the coordinates that a [`BatchNorm`]'s points are learned in: `[n]`. Of maps the
+    /// mean of each channel: `[channels]`.
     pub mean: Tensor<T>,
-    /// The mean squared distance from it: `[1]`.
+    /// The mean squared distance from it: `[1]`. Of maps the unbiased variance of each channel: `[channels]`.
     pub variance: Tensor<T>,
+}
+
+/// Moves a running value along a geodesic, by this fraction of the way to that of a batch.
+pub(super) fn towards<M: Manifold, T: Float>(running: &mut Param<M, T>, batch: &Tensor<T>, fraction: f64) {
+    let (from, to): (Tensor<f64>, _) = (running.value().cast(), batch.cast());
+    let moved: Tensor<T> = running.manifold().geodesic(&from, &to, &Tensor::scalar(fraction)).cast();
+    // Rounding to `T` may leave the manifold.
+    *running.value_mut() = running.manifold().project(&moved);
 }
 
 impl<M: Manifold, T: Float> BatchNorm<M, T> {
@@ -115,12 +124,6 @@ impl<M: Manifold, T: Float> BatchNorm<M, T> {
 
     /// Moves the running mean (along a geodesic) and the running variance towards those of a batch.
     pub fn observe(&mut self, batch: &BatchStatistics<T>) {
-        fn towards<M: Manifold, T: Float>(param: &mut Param<M, T>, to: &Tensor<T>, rate: f64) {
-            let (from, to): (Tensor<f64>, _) = (param.value().cast(), to.cast());
-            let moved: Tensor<T> = param.manifold().geodesic(&from, &to, &Tensor::scalar(rate)).cast();
-            // Rounding to `T` may leave the manifold.
-            *param.value_mut() = param.manifold().project(&moved);
-        }
         towards(&mut self.mean, &batch.mean, self.momentum);
         towards(&mut self.variance, &batch.variance, self.momentum);
     }

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 
 use cotangent_engine::{Float, ParamId, Tape, Tensor, Var, check, rng};
 use cotangent_layers::{
-    Activation, Aggregation, BatchNorm, Cell, Concat, Curvature, Features, FeedForward, Geometry,
-    GraphConvolution, Gru, Linear, LogisticRegression, PoincareLinear, Rnn, Sequence,
-    UnidirectionalRegression, exp0, log0,
+    Activation, Aggregation, BatchNorm, BatchNorm2d, Cell, Concat, Conv2d, ConvStack, Curvature, Features,
+    FeedForward, Geometry, GraphConvolution, Gru, Linear, LogisticRegression, PoincareLinear, Rnn,
+    Sequence, UnidirectionalRegression, exp0, log0,
 };
 use cotangent_manifolds::{Euclidean, Module, Param, Path, PoincareBall, Steps, Visitor};
 
@@ -109,6 +109,28 @@ fn linear_layers() {
     let ball = PoincareBall::new(-0.6);
     let x = points(&ball, 3, 2, 0.8, &mut rng);
     agrees(&layer, &x, |layer, x| mix(*layer.forward(Point::new(ball, x)).coordinates()));
+}
+
+#[test]
+fn convolutions_of_images() {
+    let mut rng = rng::stream(7, 2, 0);
+    let x = uniform(&[3, 2, 5, 4], 0.8, &mut rng);
+    for (stride, padding) in [(1, 0), (2, 1)] {
+        let mut conv = Conv2d { stride, padding, ..Conv2d::new(2, 3, 3, &mut rng) };
+        scatter(&mut conv, 0.5, 13);
+        agrees(&conv, &x, |conv, x| mix(conv.forward(x)));
+    }
+    let mut norm = BatchNorm2d::new(2);
+    scatter(&mut norm, 0.5, 14);
+    norm.variance.value_mut().data_mut().copy_from_slice(&[0.7, 1.9]);
+    trained(&norm, &["bias", "scale"], &x, |norm, x| mix(norm.forward_batch(x).0));
+    trained(&norm, &["bias", "scale"], &x, |norm, x| mix(norm.forward(x)));
+    let mut stack = ConvStack::new(&[2, 3, 2], 3, 2, &mut rng);
+    scatter(&mut stack, 0.5, 15);
+    stack.activation = Activation::TANH; // finite differences of a ReLU fail at its corner
+    let learned = ["convolutions.0.filters", "convolutions.1.filters"].into_iter();
+    let learned = learned.chain(["norms.0.bias", "norms.0.scale", "norms.1.bias", "norms.1.scale"]);
+    trained(&stack, &learned.collect::<Vec<_>>(), &x, |stack, x| mix(stack.forward_batch(x).0));
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod attention;
 mod attention_laws;
 mod attention_masks;
 mod attention_pooling;
+mod convolution;
 mod gradients;
 mod graph_attention;
 mod graph_convolution;
