@@ -17,8 +17,8 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
-pub mod attention;
-mod chart;
 pub mod graph;
 pub mod graph_tasks;
 pub mod transformer;
+
+pub use cotangent_apps_common::attention;

@@ -5,9 +5,10 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use cotangent::layers::score::{Mapped, least_dimensions};
 use cotangent::layers::{Aggregation, PointMap, Score, Weights, score};
 use cotangent::prelude::*;
-use cotangent_apps_common::error::{AppError, Result};
-use cotangent_apps_common::{config, options};
 use serde::{Deserialize, Serialize};
+
+use crate::error::{AppError, Result};
+use crate::{config, options};
 
 /// The attention scores that an application offers, by name: those of the library, and a program's own.
 #[derive(Clone, Debug)]

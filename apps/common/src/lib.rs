@@ -14,6 +14,7 @@
 //! | [`seeds`] | several runs with different seeds |
 //! | [`training`] | what the trainings have in common: options, seeds, the trainer |
 //! | [`table`] | TSV or CSV, plain or gzip |
+//! | [`padded`] | sentences of different lengths side by side |
 //! | [`word_vectors`] | word2vec's formats, read |
 //! | [`output`] | the output directory of a run |
 //! | [`metrics`] | `metrics.json` |
@@ -23,8 +24,10 @@
 //! | [`disk`] | pictures of the Poincaré disk |
 //! | [`adjacency_list`] | neighbours of nodes, shortest paths, connected components |
 //! | [`hierarchy`] | a layout of trees in a disk, each subtree in a sector |
+//! | [`attention`] | the options of attention: score, weights, aggregation |
 //! | [`curvature`] | a curvature that may be learned, as the command line says it |
 //! | [`curves`] | pictures of training curves |
+//! | [`chart`] | charts of bars, and parts of other charts |
 //! | [`lettering`] | the width of text in pictures, to wrap or shorten it |
 
 #![forbid(unsafe_code)]
@@ -32,6 +35,8 @@
 
 pub mod adjacency_list;
 pub mod application;
+pub mod attention;
+pub mod chart;
 pub mod command_line;
 pub mod config;
 pub mod confusion;
@@ -48,6 +53,7 @@ pub mod memory;
 pub mod metrics;
 pub mod options;
 pub mod output;
+pub mod padded;
 pub mod precision;
 pub mod print;
 pub mod progress;

@@ -305,34 +305,6 @@ impl SentencePairs {
     }
 }
 
-/// A batch of sentences, padded to equal length for recurrent layers.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Padded {
-    /// The words, `[longest, batch]`: column b is sentence b, padded with [`UNKNOWN`] at the end.
-    pub words: Vec<u32>,
-    /// Number of words of each sentence.
-    pub lengths: Vec<usize>,
-}
-
-impl Padded {
-    /// Pads some sentences.
-    pub fn new<'a>(sentences: impl Iterator<Item = &'a [u32]> + Clone) -> Self {
-        let lengths: Vec<usize> = sentences.clone().map(<[u32]>::len).collect();
-        let (longest, batch) = (lengths.iter().copied().max().unwrap_or(0), lengths.len());
-        let mut words = vec![UNKNOWN; longest * batch];
-        for (b, sentence) in sentences.enumerate() {
-            sentence.iter().enumerate().for_each(|(t, &word)| words[t * batch + b] = word);
-        }
-        Padded { words, lengths }
-    }
-
-    /// The shape of `words`: `[longest, batch]`.
-    pub fn shape(&self) -> [usize; 2] {
-        let batch = self.lengths.len();
-        [self.words.len() / batch.max(1), batch]
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -461,13 +433,5 @@ mod tests {
         write("test.tsv", "neutral\ta\tb\nyes\ta\tb\n");
         let error = snli(dir.path(), "val").unwrap_err().to_string();
         assert!(error.ends_with("test.tsv:2: unknown label \"yes\""), "{error}");
-    }
-
-    #[test]
-    fn sentences_stand_side_by_side() {
-        let sentences = [vec![1, 2, 3], vec![4]];
-        let padded = Padded::new(sentences.iter().map(Vec::as_slice));
-        assert_eq!(padded.words, [1, 4, 2, UNKNOWN, 3, UNKNOWN]);
-        assert_eq!((padded.lengths.as_slice(), padded.shape()), (&[3, 1][..], [3, 2]));
     }
 }

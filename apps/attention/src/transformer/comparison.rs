@@ -7,7 +7,7 @@ use cotangent::engine::files::atomic;
 use cotangent_apps_common::error::{AppError, Result};
 use svg::node::element::{Circle, Group, Polyline};
 
-use crate::chart::{Frame, round, text};
+use cotangent_apps_common::chart::{Frame, round, text};
 
 /// The results of one kind of model.
 pub(super) struct Line {

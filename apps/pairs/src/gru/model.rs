@@ -3,9 +3,10 @@
 use cotangent::layers::init;
 use cotangent::prelude::*;
 use cotangent_apps_common::confusion::Confusion;
+use cotangent_apps_common::padded::Padded;
 
 use super::{GruConfig, Protocol};
-use crate::sentence_pairs::{Padded, Pair};
+use crate::sentence_pairs::Pair;
 
 impl Protocol {
     /// Largest absolute value of an initial coordinate of a word in `dim` dimensions. In the authors' program
