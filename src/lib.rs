@@ -36,8 +36,8 @@ pub mod prelude {
         Activation, Adjacency, Attend, Attention, AttentionPooling, BatchNorm, BatchNorm2d, Bidirectional,
         Cell, Concat, Conv2d, ConvStack, Curvature, Dropout, Embedding, Features, FeedForward, Geometry,
         GraphAttention, GraphConvolution, Gru, GyrovectorSpace, Heads, LayerNorm, Linear, LogisticRegression,
-        Mask, MultiHeadAttention, PoincareLinear, Rnn, Score, Sequence, UnidirectionalRegression, exp0, log0,
-        loss, score,
+        Lstm, Mask, MultiHeadAttention, PoincareLinear, Rnn, Score, Sequence, UnidirectionalRegression, exp0,
+        log0, loss, score,
     };
     pub use cotangent_manifolds::spaces::*;
     pub use cotangent_manifolds::{

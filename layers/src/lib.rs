@@ -24,6 +24,7 @@
 //! | [`Cell`]: what recurrent layers have in common | `recurrent/cell.rs` |
 //! | [`Rnn`] | `recurrent/rnn.rs` |
 //! | [`Gru`] | `recurrent/gru.rs` |
+//! | [`Lstm`] | `recurrent/lstm.rs` |
 //! | [`Sequence`]: batches of sequences of different lengths | `recurrent/sequence.rs` |
 //! | [`Bidirectional`]: a cell for each direction | `recurrent/bidirectional.rs` |
 //! | [`Attention`]: with any [`Score`]: dot product, distance, cones, or one's own | `attention/` |
@@ -96,6 +97,7 @@ pub use position::PositionEmbedding;
 pub use recurrent::bidirectional::Bidirectional;
 pub use recurrent::cell::Cell;
 pub use recurrent::gru::Gru;
+pub use recurrent::lstm::Lstm;
 pub use recurrent::rnn::Rnn;
 pub use recurrent::sequence::Sequence;
 pub use relation_network::{Matching, RelationNetwork, RelationSizes};

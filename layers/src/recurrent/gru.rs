@@ -6,7 +6,7 @@ use cotangent_manifolds::{Euclidean, Module, Param, Point, Steps};
 
 use crate::activation::Activation;
 use crate::init;
-use crate::recurrent::cell::Cell;
+use crate::recurrent::cell::{Cell, side_by_side};
 use crate::space::gyrovector_space::{GyrovectorSpace, origins};
 
 /// The gated recurrent unit. Run by [`Cell::forward`].
@@ -103,17 +103,4 @@ impl<M: Steps, T: Float> Cell<M, T> for Gru<M, T> {
         let candidate = *self.activation.forward(Point::new(*space, candidate)).coordinates();
         space.add(h, space.map(space.add(-h, candidate), |v| z * v))
     }
-}
-
-/// M ⊗ x for several M at once, stacked to `[count · m, n]`: `[…, count, m]`. v is the logarithm of x,
-/// `[…, n]`.
-#[track_caller]
-fn side_by_side<'t, T: Float>(
-    space: &impl GyrovectorSpace<'t, T>,
-    v: Var<'t, T>,
-    matrices: Var<'t, T>,
-    count: usize,
-) -> Var<'t, T> {
-    let m = matrices.shape()[0] / count;
-    space.exp0(v.matmul_nt(matrices).reshape(v.shape().rows().with_width(count).with_width(m)))
 }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use cotangent_engine::{Float, ParamId, Tape, Tensor, Var, check, rng};
 use cotangent_layers::{
     Activation, Aggregation, BatchNorm, BatchNorm2d, Cell, Concat, Conv2d, ConvStack, Curvature, Features,
-    FeedForward, Geometry, GraphConvolution, Gru, Linear, LogisticRegression, PoincareLinear, Rnn,
+    FeedForward, Geometry, GraphConvolution, Gru, Linear, LogisticRegression, Lstm, PoincareLinear, Rnn,
     Sequence, UnidirectionalRegression, exp0, log0,
 };
 use cotangent_manifolds::{Euclidean, Module, Param, Path, PoincareBall, Steps, Visitor};
@@ -182,6 +182,12 @@ fn recurrent_layers() {
         agrees(&gru, &x, |gru, x| {
             let x = Sequence::new(Point::new(space(kappa), x)).with_lengths(&lengths);
             mix(*gru.forward(x).last().coordinates())
+        });
+        let mut lstm = Lstm::new(ball, 2, 2, &mut rng);
+        scatter(&mut lstm, 0.5, 11);
+        agrees(&lstm, &x, |lstm, x| {
+            let x = Sequence::new(Point::new(space(kappa), x)).with_lengths(&lengths);
+            mix(*lstm.forward(x).last().coordinates())
         });
     }
 }

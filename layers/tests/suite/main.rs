@@ -18,6 +18,7 @@ mod graph_attention;
 mod graph_convolution;
 mod linear;
 mod loss;
+mod lstm;
 mod maps;
 mod modules;
 mod position;

@@ -8,8 +8,8 @@ use cotangent_manifolds::{Euclidean, Manifold, Module, Point, Steps, Stereograph
 
 use super::*;
 
-const D: usize = 3;
-const M: usize = 4;
+pub(super) const D: usize = 3;
+pub(super) const M: usize = 4;
 
 fn gru<G: Steps>(manifold: G, seed: u64) -> Gru<G, f64> {
     let mut gru = Gru::new(manifold, D, M, &mut rng::stream(0, 0, 0));
@@ -18,11 +18,11 @@ fn gru<G: Steps>(manifold: G, seed: u64) -> Gru<G, f64> {
 }
 
 /// Sequences `[len, batch, D]`.
-fn sequences<G: Steps>(manifold: &G, len: usize, batch: usize, seed: u64) -> Tensor<f64> {
+pub(super) fn sequences<G: Steps>(manifold: &G, len: usize, batch: usize, seed: u64) -> Tensor<f64> {
     points(manifold, len * batch, D, 0.8, &mut rng::stream(seed, 0, 0)).reshape([len, batch, D])
 }
 
-fn sequence<'t, G: Steps>(
+pub(super) fn sequence<'t, G: Steps>(
     tape: &'t Tape<f64>,
     manifold: G,
     x: &Tensor<f64>,
@@ -32,7 +32,7 @@ fn sequence<'t, G: Steps>(
     if let Some(lengths) = lengths { x.with_lengths(lengths) } else { x }
 }
 
-fn last<G, C>(cell: &C, manifold: G, x: &Tensor<f64>, lengths: Option<&[usize]>) -> Tensor<f64>
+pub(super) fn last<G, C>(cell: &C, manifold: G, x: &Tensor<f64>, lengths: Option<&[usize]>) -> Tensor<f64>
 where
     G: Steps + for<'t> GyrovectorSpace<'t, f64, Learned = G>,
     C: Cell<G, f64>,
