@@ -189,6 +189,39 @@ fn the_best_model_is_kept() {
     assert_eq!(adam.rate(), 0.05);
 }
 
+/// What an evaluation sets, a running statistic for example, is in the checkpoint and in the best model's
+/// file, and no step moves it.
+#[test]
+fn an_evaluation_may_set_what_no_gradient_reaches() {
+    let train = |directory: &Path, epochs: u64, resumes: bool| {
+        let (weights, mut adam) = start();
+        let mut model = (weights, Param::new("statistic", Euclidean, Tensor::zeros([1])));
+        let mut trainer = trainer(epochs).directory(directory).best(Goal::Greatest).resume(resumes);
+        trainer
+            .run(
+                &mut model,
+                &mut adam,
+                &BATCHES,
+                |(weights, _), tape, items| loss(weights, tape, items),
+                |(weights, statistic), history| {
+                    statistic.value_mut().data_mut()[0] += weights.value().data()[0]; // a sum over the epochs
+                    Ok(history.epochs.len() as f64)
+                },
+            )
+            .unwrap();
+        model.state()
+    };
+    let [whole, parts] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let state = train(whole.path(), 6, false);
+    assert!(state[1].1.data()[0].abs() > 0.1);
+    train(parts.path(), 2, false);
+    assert_eq!(train(parts.path(), 6, true), state);
+    let mut saved = (start().0, start().0);
+    *saved.1.value_mut() = Tensor::zeros([1]);
+    saved.load(&parts.path().join("model.safetensors")).unwrap();
+    assert_eq!(saved.state(), state);
+}
+
 /// After a divergence, the best model on disk is not newer than the checkpoint: a run that resumes at another
 /// learning rate may never reach the models of the lost steps.
 #[test]

@@ -50,7 +50,7 @@ impl Taken<'_> {
 }
 
 /// The validation of a model after an epoch.
-type Evaluate<'r, N> = dyn FnMut(&N, &History) -> Result<f64, TrainError> + 'r;
+type Evaluate<'r, N> = dyn FnMut(&mut N, &History) -> Result<f64, TrainError> + 'r;
 
 /// A training under way: how it is done, what is trained, and how far it has come.
 pub(super) struct Course<'r, 'a, R, A, T: Float, N> {

@@ -259,7 +259,9 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
 
     /// Trains a model. `loss` returns a single number: the mean loss of the given items, weighted by
     /// [`Batches::weight`]. `evaluate` is called after every epoch, with the model and the history of the
-    /// earlier epochs, and returns the validation. The result does not depend on the number of threads.
+    /// earlier epochs, and returns the validation. It may set what no gradient reaches, such as the running
+    /// statistics of batch normalisation, from a sample of the training items; the best model and the
+    /// checkpoints have them. The result does not depend on the number of threads.
     ///
     /// # Errors
     /// If a loss, a validation or a step is not finite; the last good checkpoint is kept. If an epoch has no
@@ -275,7 +277,7 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
         optimiser: &mut Optimiser<A, T>,
         batches: &impl Batches,
         loss: impl for<'t> Fn(&N, &'t Tape<T>, &[u32]) -> Var<'t, T> + Sync,
-        evaluate: impl FnMut(&N, &History) -> Result<f64, TrainError>,
+        evaluate: impl FnMut(&mut N, &History) -> Result<f64, TrainError>,
     ) -> Result<History, TrainError>
     where
         A: Algorithm,
@@ -315,7 +317,7 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
         optimiser: &mut Optimiser<A, T>,
         batches: &impl Batches,
         mut step: impl FnMut(&mut N, &mut Optimiser<A, T>, &mut Taken<'_>) -> Result<f64, OptimError>,
-        mut evaluate: impl FnMut(&N, &History) -> Result<f64, TrainError>,
+        mut evaluate: impl FnMut(&mut N, &History) -> Result<f64, TrainError>,
     ) -> Result<History, TrainError>
     where
         A: Algorithm,
