@@ -1,0 +1,23 @@
+//! JSON whose errors name file, line and column.
+
+use std::path::Path;
+
+use cotangent_apps_common::error::{AppError, Result};
+use cotangent_apps_common::table::BYTE_ORDER_MARK;
+use serde::Deserialize;
+
+/// Parses the content of a file. `path` is for the error.
+///
+/// # Errors
+/// If the content is empty or not the JSON of a `V`. The error names line and column.
+pub(super) fn parse<'d, V: Deserialize<'d>>(path: &Path, content: &'d [u8]) -> Result<V> {
+    let content = content.strip_prefix(BYTE_ORDER_MARK.as_bytes()).unwrap_or(content);
+    if content.trim_ascii().is_empty() {
+        return Err(AppError::content(path, "an empty file"));
+    }
+    serde_json::from_slice(content).map_err(|error| {
+        let (line, column, text) = (error.line(), error.column(), error.to_string());
+        let cause = text.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&text);
+        AppError::line(path, line as u64, format!("column {column}: {cause}"))
+    })
+}
