@@ -1,0 +1,5 @@
+//! The application `reason`.
+
+fn main() -> std::process::ExitCode {
+    cotangent_apps_reasoning::reason::run(&Default::default())
+}
