@@ -12,7 +12,7 @@
 //! | [`template`] | the templates of questions |
 //! | [`questions`] | questions, and how they are generated |
 //! | [`dataset`], [`scenes_file`], [`questions_file`] | the published files, read and written |
-//! | [`kind`], [`prior`] | kinds of questions, and what is answered by kind alone |
+//! | [`kind`] | kinds of questions |
 //! | [`words`], [`features`] | questions and scenes as numbers for a network |
 
 pub mod answer;
@@ -27,7 +27,6 @@ pub mod kind;
 pub mod metadata;
 mod options;
 pub mod placement;
-pub mod prior;
 pub mod program;
 mod published;
 pub mod questions;
@@ -43,7 +42,6 @@ pub mod words;
 pub use answer::Answer;
 pub use dataset::Dataset;
 pub use kind::Kind;
-pub use prior::Prior;
 pub use questions::{Generator, Question};
 pub use scene::{MOST_OBJECTS, Scene};
 pub use words::Vocabulary;

@@ -3,7 +3,6 @@ use std::path::Path;
 
 use super::scene;
 use crate::clevr::dataset::Dataset;
-use crate::clevr::prior::{Answered, Prior};
 use crate::clevr::questions::Generator;
 use crate::clevr::{Answer, Kind, questions_file, scenes_file};
 
@@ -72,7 +71,6 @@ fn questions_to_test_with_have_no_answers() {
         (question.answer, &question.program, question.kind(), question.family),
         (None, &None, None, None)
     );
-    assert!(Prior::new(&data.questions).test(&data.questions).is_empty());
 }
 
 #[test]
@@ -166,20 +164,4 @@ fn wrong_questions_are_named() {
     let missing = scenes_file::read(Path::new("missing.json")).unwrap_err().to_string();
     assert!(missing.starts_with("missing.json: "), "{missing}");
     assert!(questions_file::read(Path::new("missing.json"), &[scene()]).is_err());
-}
-
-#[test]
-fn the_prior_is_the_most_common_answer_of_a_kind() {
-    let data = read(SCENES, QUESTIONS).unwrap();
-    let [exist, count] = [0, 1].map(|i| data.questions[i].clone());
-    let answered = |answer: &str| crate::clevr::Question { answer: Answer::find(answer), ..exist.clone() };
-    let training = [answered("no"), answered("yes"), answered("no")];
-    let prior = Prior::new(&training);
-    assert_eq!((prior.answer(Kind::Exist), prior.answer(Kind::Count)), (Answer::find("no"), None));
-    let tested = prior.test(&[exist.clone(), answered("no"), count.clone()]);
-    assert_eq!(tested[&Kind::Exist], Answered { questions: 2, right: 1 });
-    assert_eq!(tested[&Kind::Count], Answered { questions: 1, right: 0 });
-    // Of two that are equally common the first by number.
-    let equal = Prior::new(&[answered("no"), exist.clone()]);
-    assert_eq!(equal.answer(Kind::Exist), Answer::find("yes"));
 }
