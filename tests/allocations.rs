@@ -144,19 +144,16 @@ fn steps_allocate_nothing() {
     };
     assert_eq!(steady(&mut step), 0, "an embedding's step");
 
-    // Attention with a pair formula, convolution and pooling, index operations.
-    let (q, k, image, filters) = (
-        uniform(&[2, 6, 4], &mut rng),
-        uniform(&[2, 7, 4], &mut rng),
-        uniform(&[2, 1, 6, 6], &mut rng),
-        uniform(&[2, 1, 3, 3], &mut rng),
-    );
+    // Attention with a pair formula, convolution, normalisation and pooling, index operations.
+    let (q, k, image) =
+        (uniform(&[2, 6, 4], &mut rng), uniform(&[2, 7, 4], &mut rng), uniform(&[2, 1, 6, 6], &mut rng));
+    let (convolution, norm) = (Conv2d { padding: 1, ..Conv2d::new(1, 2, 3, &mut rng) }, BatchNorm2d::new(2));
     let mut tape = Tape::new();
     let mut step = || {
         tape.reset();
-        let [q, k, image, filters] = [&q, &k, &image, &filters].map(|t| tape.variable(t));
+        let [q, k, image] = [&q, &k, &image].map(|t| tape.variable(t));
         let attended = q.attend(k, k, 0.5, true).permute(&[1, 0, 2]).softmax(-1).slice(0, 1..4);
-        let pooled = image.conv2d(filters, 1, 1).relu().max_pool2d(2, 2);
+        let pooled = norm.forward(convolution.forward(image)).relu().max_pool2d(2, 2);
         let loss = attended.square().sum() + pooled.norm_axis(-1).max_axis(0).sum();
         assert!(tape.backward(loss).view(image).is_some());
     };
