@@ -104,7 +104,7 @@ impl Run<'_> {
                 let examples: Vec<&Example> = items.iter().map(|&i| &data.train[i as usize]).collect();
                 model.loss(tape, &Batch::new(&examples))
             },
-            |model, _| Ok(self.validate(model, tape)?),
+            |model, _| self.validate(model, tape),
         )?;
         drop(trainer);
         progress.finish();
