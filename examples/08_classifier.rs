@@ -23,8 +23,7 @@ fn picture(shape: usize, rng: &mut rng::Rng) -> Vec<f32> {
 
 #[derive(Module)]
 struct Classifier {
-    filters: Param<Euclidean>,
-    filter_bias: Param<Euclidean>,
+    convolution: Conv2d,
     hidden: Linear<Euclidean>,
     #[module(skip)]
     dropout: Dropout,
@@ -33,10 +32,8 @@ struct Classifier {
 
 impl Classifier {
     fn new(rng: &mut rng::Rng) -> Self {
-        let filters = Tensor::from_fn([8, 1, 3, 3], |_| rng.random_range(-0.4..=0.4));
         Classifier {
-            filters: Param::new("filters", Euclidean, filters),
-            filter_bias: Param::new("filter_bias", Euclidean, Tensor::zeros([8, 1, 1])),
+            convolution: Conv2d { padding: 1, ..Conv2d::new(1, 8, 3, rng) },
             hidden: Linear::new(Euclidean, 8 * 4 * 4, 32, rng),
             dropout: Dropout { rate: 0.2 },
             out: Linear::new(Euclidean, 32, 4, rng),
@@ -45,8 +42,8 @@ impl Classifier {
 
     /// Logits `[batch, 4]` of pictures `[batch, 1, 8, 8]`; with dropout while training.
     fn forward<'t>(&self, tape: &'t Tape<f32>, pictures: &Tensor<f32>) -> Var<'t, f32> {
-        let maps = tape.constant(pictures).conv2d(self.filters.on(tape), 1, 1) + self.filter_bias.on(tape);
-        let maps = maps.relu().max_pool2d(2, 2); // [batch, 8, 4, 4]
+        let maps = self.convolution.forward(tape.constant(pictures)).relu();
+        let maps = maps.max_pool2d(2, 2); // [batch, 8, 4, 4]
         let h = self.hidden.forward(maps.reshape([pictures.shape()[0], 8 * 4 * 4])).relu();
         *self.out.forward(self.dropout.forward(h))
     }
