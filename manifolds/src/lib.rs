@@ -18,6 +18,7 @@
 //! | activations as points of the half-space: [`HalfSpace::psi`], [`HalfSpace::xi`] | `psi_xi.rs` |
 //! | keys that order points by their distance: [`DistanceKey`] | `distance_key.rs` |
 //! | entailment cones: [`EntailmentCones`], [`shadow_cones`] | `cones.rs`, `shadow_cones.rs` |
+//! | shadow cones of a finite light source: [`finite_shadow_cones`] | `finite_shadow_cones.rs` |
 //!
 //! | of several points | file |
 //! |---|---|
@@ -36,6 +37,7 @@ mod busemann;
 mod cones;
 mod distance_key;
 mod euclidean;
+pub mod finite_shadow_cones;
 mod frechet;
 mod gyroplane;
 pub mod horopca;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use cotangent_engine::{Float, Row, Sparsity, check};
 use cotangent_layers::score::{
-    Distance, HalfSpaceDistance, Laplacian, PenumbralCone, PolarDistance, ReleasedPenumbralCone,
-    ReleasedUmbralCone, Score, UmbralCone,
+    Distance, EntailmentCone, FiniteUmbralCone, HalfSpaceDistance, Laplacian, PenumbralCone, PolarDistance,
+    ReleasedPenumbralCone, ReleasedUmbralCone, Score, UmbralCone,
 };
 use cotangent_layers::{Aggregation, Attention, Dropout, Mask, MultiHeadAttention, Weights, score};
 
@@ -14,11 +14,13 @@ use super::*;
 /// One score of each kind, and cones with other constants than the papers'.
 pub(super) fn scores<T: Float>() -> impl Iterator<Item = &'static dyn Score<T>> {
     let (light, radius) = (0.8, 0.2);
-    let others: [Box<dyn Score<T>>; 4] = [
+    let others: [Box<dyn Score<T>>; 6] = [
         Box::new(PenumbralCone { light }),
         Box::new(UmbralCone { radius }),
         Box::new(ReleasedPenumbralCone { light }),
         Box::new(ReleasedUmbralCone { radius }),
+        Box::new(EntailmentCone { light }),
+        Box::new(FiniteUmbralCone { radius: 0.5 }),
     ];
     score::all().into_iter().chain(others).map(|score| &*Box::leak(score))
 }
@@ -484,7 +486,7 @@ fn settings_can_be_changed() {
         assert!(difference(&scores(&*score), &before) > 1e-3, "{score:?}");
         changed += 1;
     }
-    assert_eq!(changed, 4);
+    assert_eq!(changed, 6);
 }
 
 #[test]

@@ -13,6 +13,7 @@ mod attention_laws;
 mod attention_masks;
 mod attention_pooling;
 mod convolution;
+mod finite_cones;
 mod gradients;
 mod graph_attention;
 mod graph_convolution;

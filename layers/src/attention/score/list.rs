@@ -48,6 +48,8 @@ scores! {
     half_space_distance: HalfSpaceDistance, FORMULA;
     penumbral_cone: PenumbralCone, FORMULA;
     umbral_cone: UmbralCone, FORMULA;
+    entailment_cone: EntailmentCone, FORMULA;
+    finite_umbral_cone: FiniteUmbralCone, FORMULA;
     laplacian: Laplacian, FORMULA;
     penumbral_cone: ReleasedPenumbralCone, RELEASED;
     umbral_cone: ReleasedUmbralCone;

@@ -4,6 +4,8 @@
 mod additive;
 mod distance;
 mod dot;
+mod entailment_cone;
+mod finite_umbral_cone;
 mod half_space_distance;
 mod laplacian;
 mod list;
