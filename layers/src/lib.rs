@@ -11,6 +11,8 @@
 //! | layer | file |
 //! |---|---|
 //! | [`Embedding`]: a table of points, looked up by number | `embedding.rs` |
+//! | [`AdaptiveEmbedding`]: word vectors with fewer numbers for rarer words | `adaptive_embedding.rs` |
+//! | [`AdaptiveSoftmax`]: over bands of words, for large vocabularies | `adaptive_softmax.rs` |
 //! | [`Linear`]: `M ⊗ x ⊕ b` | `linear/` |
 //! | [`PoincareLinear`]: a point given by its distances to hyperplanes | `linear/poincare_linear.rs` |
 //! | [`Concat`]: a linear layer of several inputs, points and real features | `linear/concat.rs` |
@@ -56,6 +58,8 @@
 extern crate cotangent_manifolds as cotangent;
 
 mod activation;
+mod adaptive_embedding;
+mod adaptive_softmax;
 mod attention;
 mod convolution;
 mod dropout;
@@ -72,6 +76,8 @@ mod space;
 mod transformer;
 
 pub use activation::Activation;
+pub use adaptive_embedding::{AdaptiveEmbedding, Bands, band_widths};
+pub use adaptive_softmax::AdaptiveSoftmax;
 pub use attention::Attention;
 pub use attention::attend::{Aggregation, Attend, Mask};
 pub use attention::attention_pooling::AttentionPooling;

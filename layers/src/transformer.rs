@@ -133,6 +133,27 @@ impl<T: Float> EncoderLayer<T> {
         self.sublayers(x, |x| self.attention.forward(x, x, mask))
     }
 
+    /// Same as [`forward`](Self::forward) with [`Mask::Causal`], for rows `[batch, n, width]` that continue
+    /// sequences (incremental decoding). `before` holds the keys and values of the earlier rows, if there are
+    /// any. Also returns those of all rows so far.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[track_caller]
+    pub fn forward_cached<'t>(
+        &self,
+        before: Option<KeyValueCache<'t, T>>,
+        x: Var<'t, T>,
+    ) -> (Var<'t, T>, KeyValueCache<'t, T>) {
+        let mut so_far = None;
+        let y = self.sublayers(x, |x| {
+            let (y, all) = self.attention.forward_cached(before, x);
+            so_far = Some(all);
+            y
+        });
+        (y, so_far.expect("the sublayer is run"))
+    }
+
     /// Nodes `[n, width]` of a graph, each of which attends to those that it has edges (node, other) to. A
     /// node without edges attends to none. Memory is linear in the number of edges.
     ///
@@ -230,10 +251,9 @@ impl<T: Float> DecoderLayer<T> {
         let [first, second, third] = &self.residuals;
         let mut so_far = None;
         let x = first.around(x, |x| {
-            let these = self.attention.cache(x);
-            let all = before.map_or(these, |before| before.append(these));
+            let (y, all) = self.attention.forward_cached(before, x);
             so_far = Some(all);
-            self.attention.attend(x, all, Mask::Causal)
+            y
         });
         let x = second.around(x, |x| self.across.attend(x, encoded, mask));
         let x = third.around(x, |x| *self.feed_forward.forward(x));

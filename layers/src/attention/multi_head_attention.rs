@@ -154,6 +154,23 @@ impl<T: Float> MultiHeadAttention<T> {
         *self.output.forward(side_by_side)
     }
 
+    /// Rows `[batch, n, width]` that continue sequences attend to the earlier rows, to themselves and to the
+    /// rows before them (causal, incremental decoding): `[batch, n, width]`. `before` holds the keys and
+    /// values of the earlier rows, if there are any. Also returns those of all rows so far.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[track_caller]
+    pub fn forward_cached<'t>(
+        &self,
+        before: Option<KeyValueCache<'t, T>>,
+        x: Var<'t, T>,
+    ) -> (Var<'t, T>, KeyValueCache<'t, T>) {
+        let these = self.cache(x);
+        let all = before.map_or(these, |before| before.append(these));
+        (self.attend(x, all, Mask::Causal), all)
+    }
+
     /// The weights of all heads, `[batch, heads, n, m]`, for pictures.
     ///
     /// # Panics

@@ -28,7 +28,7 @@ fn ids<T: Float>(module: &impl Module<T>) -> HashMap<String, ParamId> {
 
 /// Compares the gradient of a loss with respect to every parameter, and to an input, with finite
 /// differences.
-fn agrees<N: Module<f64> + Clone>(
+pub(super) fn agrees<N: Module<f64> + Clone>(
     module: &N,
     x: &Tensor<f64>,
     loss: impl for<'t> Fn(&N, Var<'t, f64>) -> Var<'t, f64>,

@@ -8,6 +8,7 @@ use cotangent_engine::{Tape, Tensor, Var};
 use cotangent_manifolds::{Manifold, Module, Param, Path, Point, Steps, Stereographic, VisitorMut};
 use rand::RngExt;
 
+mod adaptive;
 mod attention;
 mod attention_laws;
 mod attention_masks;

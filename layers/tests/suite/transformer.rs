@@ -130,6 +130,22 @@ fn dropout_is_for_training() {
     assert!(run(Some(1)) != run(Some(2)) && run(Some(1)) != run(None));
 }
 
+/// Rows one after another, with the keys and values of earlier rows, give the same as all at once.
+#[test]
+fn causal_encoders_go_on_where_they_stood() {
+    let layer = EncoderLayer::<f64>::new(CONES, sizes(NormOrder::Pre), &mut rng::stream(18, 4, 0));
+    let tape = Tape::new();
+    let x = tape.constant(&sequence(5, 19));
+    let whole = layer.forward(x, Mask::Causal);
+    let mut so_far = None;
+    for places in [0..2, 2..3, 3..5] {
+        let (y, kept) = layer.forward_cached(so_far, x.slice(1, places.clone()));
+        assert_eq!(kept.keys.shape(), [1, 2, places.end, 3].into());
+        close(&y.to_tensor(), &whole.slice(1, places).to_tensor(), 1e-14);
+        so_far = Some(kept);
+    }
+}
+
 /// Decoding places step by step, with the keys and values of earlier places, gives the same as the whole
 /// sequence at once.
 #[test]
