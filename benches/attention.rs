@@ -65,7 +65,7 @@ fn attend<'t>(
 fn main() {
     common::run(|Options { threads, only }| {
         let barycentre = Aggregation::Barycentre;
-        let cases: [(_, &dyn Score<f32>, _); 12] = [
+        let cases: [(_, &dyn Score<f32>, _); 14] = [
             ("sdpa", &score::Dot, Aggregation::Sum),
             ("han", &score::Distance, barycentre),
             ("distance", &score::Distance, Aggregation::Sum),
@@ -73,6 +73,8 @@ fn main() {
             ("half-space", &score::HalfSpaceDistance, Aggregation::Sum),
             ("penumbral", &score::PenumbralCone { light: 1.0 }, Aggregation::Sum),
             ("umbral", &score::UmbralCone { radius: 0.1 }, Aggregation::Sum),
+            ("entailment", &score::EntailmentCone { light: 0.2 }, Aggregation::Sum),
+            ("umbral-finite", &score::FiniteUmbralCone { radius: 0.1 }, Aggregation::Sum),
             ("laplacian", &score::Laplacian, Aggregation::Sum),
             ("padding", &score::Dot, Aggregation::Sum),
             ("padding-stored", &score::Dot, Aggregation::Sum),

@@ -17,8 +17,12 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
+mod body;
 pub mod graph;
 pub mod graph_tasks;
+mod key_values;
+mod saved;
+mod training;
 pub mod transformer;
 
 pub use cotangent_apps_common::attention;

@@ -148,7 +148,7 @@ impl Bpe {
         if encodes_all(&tokenizer).map_err(|message| AppError::content(path, message))? {
             Ok(Bpe::from_tokenizer(tokenizer))
         } else {
-            Err(AppError::content(path, "not the byte-pair encoding of a translation model"))
+            Err(AppError::content(path, "not a byte-pair encoding that this program wrote"))
         }
     }
 }
@@ -192,7 +192,7 @@ mod tests {
             std::fs::write(&path, json.to_string()).unwrap();
             let error = Bpe::load(&path).unwrap_err().to_string();
             assert!(
-                error.ends_with("tokenizer.json: not the byte-pair encoding of a translation model"),
+                error.ends_with("tokenizer.json: not a byte-pair encoding that this program wrote"),
                 "{error}"
             );
         };

@@ -2,12 +2,13 @@
 
 use clap::{Args, ValueEnum};
 use cotangent::layers::Score;
-use cotangent_apps_common::error::{AppError, Result};
+use cotangent_apps_common::error::Result;
 use cotangent_apps_common::training::TrainingConfig;
 use cotangent_apps_common::{config, options, output};
 use serde::{Deserialize, Serialize};
 
 use crate::attention::{AttentionOptions, Scores};
+use crate::body::{Body, NormOption, PositionsOption};
 
 /// Named sizes of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -39,32 +40,6 @@ impl Size {
             Size::Iwslt => [6, 512, 4, 1024],
         }
     }
-}
-
-/// The largest number of layers.
-const LAYERS: usize = 1024;
-
-/// Where residual blocks apply layer normalisation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum NormOption {
-    /// Before each sublayer: x + f(norm(x)).
-    Pre,
-    /// After each sum: norm(x + f(x)).
-    Post,
-}
-
-/// How the positions of tokens are encoded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum PositionsOption {
-    /// Sines and cosines of different frequencies (Vaswani et al. 2017).
-    Sinusoidal,
-    /// A learned vector for each position.
-    Learned,
-    /// A learned point p of the Poincaré ball for each position, initially near the origin. A token's vector
-    /// x becomes √width · log₀(exp₀(x) ⊕ p) (López & Strube 2020, section 4.4).
-    Hyperbolic,
 }
 
 /// Everything that determines the result of a run, except the text.
@@ -184,35 +159,41 @@ impl TransformerConfig {
         output::fingerprint(&TransformerConfig { epochs: 0, ..self.clone() }, text)
     }
 
-    /// A lower bound on the number of a model's parameters: those of its tables, of queries, keys and values,
-    /// and of the feed-forward networks. It is a float, because sizes read from a file could overflow an
-    /// integer.
+    /// The layers.
+    pub(super) fn body(&self) -> Body<'_> {
+        Body {
+            attention: (&self.attention, &self.options),
+            layers: self.layers,
+            width: self.width,
+            heads: self.heads,
+            head_dim: self.head_dim.unwrap_or_default(),
+            key_dim: self.key_dim,
+            hidden: self.hidden,
+            norm: self.norm,
+            dropout: self.dropout,
+            attention_dropout: self.attention_dropout,
+        }
+    }
+
+    /// A lower bound on the number of a model's parameters: those of its tables, and most of its layers'. It
+    /// is a float, because sizes read from a file could overflow an integer.
     pub(super) fn least_parameters(&self, vocabulary: usize) -> f64 {
         let layers = 2.0 * if self.recursive { 1.0 } else { self.layers as f64 };
-        let [key, value] = self.head().map(|d| d as f64);
-        let per_layer = self.heads as f64 * (2.0 * key + value) + 2.0 * self.hidden as f64;
         let positions = if self.positions == PositionsOption::Sinusoidal { 0.0 } else { self.longest as f64 };
-        self.width as f64 * (vocabulary as f64 + positions + layers * per_layer)
+        self.width as f64 * (vocabulary as f64 + positions) + layers * self.body().layer_parameters()
     }
 
     /// The options that the number of parameters depends on. One that has no effect is 0.
     pub(super) fn sizes(&self) -> [(&'static str, usize); 8] {
-        [
-            ("layers", self.layers),
-            ("width", self.width),
-            ("heads", self.heads),
-            ("head-dim", self.head()[1]),
-            ("key-dim", self.key_dim.unwrap_or(0)),
-            ("hidden", self.hidden),
-            ("vocabulary", self.vocabulary),
-            ("longest", if self.positions == PositionsOption::Sinusoidal { 0 } else { self.longest }),
-        ]
+        let [layers, width, heads, head_dim, key_dim, hidden] = self.body().options();
+        let longest = if self.positions == PositionsOption::Sinusoidal { 0 } else { self.longest };
+        let tables = [("vocabulary", self.vocabulary), ("longest", longest)];
+        [layers, width, heads, head_dim, key_dim, hidden, tables[0], tables[1]]
     }
 
     /// Dimensions of a head's queries and keys, and of its values.
     pub fn head(&self) -> [usize; 2] {
-        let value = self.head_dim.unwrap_or_default();
-        [self.key_dim.unwrap_or(value), value]
+        self.body().head()
     }
 
     /// Checks the settings, and returns the attention score.
@@ -220,32 +201,19 @@ impl TransformerConfig {
     /// # Errors
     /// If a setting is wrong; the error names the option.
     pub fn check(&self, scores: &Scores) -> Result<Box<dyn Score<f32>>> {
-        let [key, value] = self.head();
+        let body = self.body();
+        body.check_sizes()?;
         options::at_least_one(&[
-            ("layers", self.layers as u64),
-            ("width", self.width as u64),
-            ("heads", self.heads as u64),
-            ("head-dim", value as u64),
-            ("key-dim", key as u64),
-            ("hidden", self.hidden as u64),
             ("longest", self.longest as u64),
             ("epochs", self.epochs),
             ("batch-tokens", self.batch_tokens as u64),
             ("warm-up", self.warm_up),
             ("average", self.average),
         ])?;
-        if self.layers > LAYERS {
-            return Err(AppError::usage(format!("--layers {}: at most {LAYERS} are possible", self.layers)));
-        }
         options::parameters(&self.sizes(), self.least_parameters(self.vocabulary))?;
-        let option = if self.key_dim.is_some() { "key-dim" } else { "head-dim" };
-        let score = self.options.score(&self.attention, scores, (option, key), value)?;
+        let score = body.score(scores)?;
         options::positive(&[("lr", self.lr), ("clip", self.clip)])?;
-        options::below_one(&[
-            ("label-smoothing", self.label_smoothing),
-            ("dropout", self.dropout),
-            ("attention-dropout", self.attention_dropout),
-        ])?;
+        options::below_one(&[("label-smoothing", self.label_smoothing)])?;
         options::not_negative(&[("decay", self.decay)])?;
         Ok(score)
     }

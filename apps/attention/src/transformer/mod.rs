@@ -13,16 +13,16 @@ mod encoded;
 pub mod heatmap;
 mod model;
 pub mod parallel_text;
-mod saved;
 mod search;
 #[cfg(test)]
 mod tests;
 mod training;
 mod translator;
 
+pub use crate::body::{NormOption, PositionsOption};
 use bleu::Bleu;
 pub use command::{APP, run};
-pub use config::{NormOption, PositionsOption, Size, TransformerConfig};
+pub use config::{Size, TransformerConfig};
 pub use search::Search;
 pub use training::train;
 pub use translator::{Queries, Translator};

@@ -3,15 +3,12 @@
 use std::ops::Range;
 
 use cotangent::engine::rng::Rng;
-use cotangent::layers::{
-    DecoderLayer, EncoderLayer, KeyValueCache, NormOrder, PositionEmbedding, TransformerSizes, position,
-};
+use cotangent::layers::{DecoderLayer, EncoderLayer, KeyValueCache, PositionEmbedding};
 use cotangent::prelude::*;
-use rand::RngExt;
-use rand_distr::StandardNormal;
 
 use super::bpe;
-use super::{NormOption, PositionsOption, TransformerConfig};
+use super::{PositionsOption, TransformerConfig};
+use crate::body::{placed, position_tables, table};
 
 /// Encoder and decoder. One table embeds the tokens of both languages and also computes the logits (Press &
 /// Wolf 2017).
@@ -36,11 +33,6 @@ pub(super) struct TransformerModel {
     pub(super) longest: usize,
 }
 
-/// The ball of hyperbolic positions.
-fn ball() -> PoincareBall {
-    PoincareBall::new(-1.0)
-}
-
 impl TransformerModel {
     pub(super) fn new(
         config: &TransformerConfig,
@@ -48,49 +40,19 @@ impl TransformerModel {
         vocabulary: usize,
         rng: &mut Rng,
     ) -> Self {
-        let width = config.width;
-        let order = match config.norm {
-            NormOption::Pre => NormOrder::Pre,
-            NormOption::Post => NormOrder::Post,
-        };
-        let sizes = TransformerSizes {
-            width,
-            heads: config.heads,
-            head: config.head(),
-            hidden: config.hidden,
-            dropout: config.dropout,
-            order,
-        };
-        let deviation = (width as f64).powf(-0.5);
-        let mut table = |name: &str, rows: usize| {
-            let value =
-                Tensor::from_fn([rows, width], |_| (deviation * rng.sample::<f64, _>(StandardNormal)) as f32);
-            Param::new(name, Euclidean, value)
-        };
-        let embedding = table("embedding", vocabulary);
-        let is = |positions| config.positions == positions;
-        let positions = is(PositionsOption::Learned).then(|| table("positions", config.longest + 1));
-        let hyperbolic_positions = is(PositionsOption::Hyperbolic).then(|| {
-            // The initial range is from López & Strube 2020, appendix F.
-            PositionEmbedding::new(ball(), config.longest + 1, width, 1e-4, rng)
-        });
-        let apply = |attention: &mut Attention| {
-            config.options.apply(attention);
-            attention.dropout = Dropout { rate: config.attention_dropout };
-        };
+        let (body, width) = (config.body(), config.width);
+        let embedding = table("embedding", vocabulary, width, rng);
+        let places = [config.longest + 1, width];
+        let (positions, hyperbolic_positions) = position_tables(config.positions, places, rng);
         let layers = if config.recursive { 1 } else { config.layers };
-        let encoder = (0..layers).map(|_| {
-            let mut layer = EncoderLayer::new(score, sizes, rng);
-            apply(&mut layer.attention.attention);
-            layer
-        });
-        let encoder = encoder.collect();
+        let encoder = body.encoder(layers, score, rng);
         let decoder = (0..layers).map(|_| {
-            let mut layer = DecoderLayer::new(score, sizes, rng);
-            apply(&mut layer.attention.attention);
-            apply(&mut layer.across.attention);
+            let mut layer = DecoderLayer::new(score, body.sizes(), rng);
+            body.apply(&mut layer.attention.attention);
+            body.apply(&mut layer.across.attention);
             layer
         });
+        let sinusoidal = config.positions == PositionsOption::Sinusoidal;
         TransformerModel {
             embedding,
             positions,
@@ -98,26 +60,18 @@ impl TransformerModel {
             encoder,
             decoder: decoder.collect(),
             depth: config.layers,
-            norms: (order == NormOrder::Pre).then(|| [0, 1].map(|_| LayerNorm::new(width))),
+            norms: body.last_norm().zip(body.last_norm()).map(Into::into),
             dropout: Dropout { rate: config.dropout },
-            longest: if is(PositionsOption::Sinusoidal) { usize::MAX } else { config.longest + 1 },
+            longest: if sinusoidal { usize::MAX } else { config.longest + 1 },
         }
     }
 
     /// Embeds tokens `[n, positions]` at the same positions of n sentences: `[n, positions, width]`.
     fn embed<'t>(&self, tape: &'t Tape<f32>, tokens: &[u32], positions: Range<usize>) -> Var<'t, f32> {
         let len = positions.len();
-        let table = *self.embedding.on(tape);
-        let width = table.shape().width();
-        let x = table.gather(tokens).reshape([tokens.len() / len, len, width]);
-        let scale = (width as f64).sqrt();
-        let x = if let Some(table) = &self.positions {
-            x * scale + table.on(tape).slice(0, positions)
-        } else if let Some(points) = &self.hyperbolic_positions {
-            log0(points.forward(exp0(ball(), x), positions.start)) * scale
-        } else {
-            x * scale + tape.constant(&position::sinusoidal(positions.end, width)).slice(0, positions)
-        };
+        let rows = self.embedding.on(tape).gather(tokens);
+        let x = rows.reshape([tokens.len() / len, len, rows.shape().width()]);
+        let x = placed(x, positions, self.positions.as_ref(), self.hyperbolic_positions.as_ref());
         *self.dropout.forward(x)
     }
 

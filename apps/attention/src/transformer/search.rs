@@ -1,12 +1,12 @@
 //! Beam search for translations.
 
-use cotangent::layers::KeyValueCache;
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
 use rayon::prelude::*;
 
 use super::bpe::{BEGIN, END};
 use super::model::TransformerModel;
+use crate::key_values::KeyValues;
 
 /// Beam search: its width and length penalty.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,22 +32,6 @@ struct Hypothesis {
     score: f64,
     /// The row of the cache with the keys and values of all its tokens but the last.
     row: u32,
-}
-
-/// Keys and values of each layer, as tensors, so that they outlive a tape.
-struct Cache(Vec<[Tensor<f32>; 2]>);
-
-impl Cache {
-    fn new(layers: &[KeyValueCache<'_, f32>]) -> Self {
-        Cache(layers.iter().map(|layer| [layer.keys, layer.values].map(Var::to_tensor)).collect())
-    }
-
-    fn gather<'t>(&self, tape: &'t Tape<f32>, rows: &[u32]) -> Vec<KeyValueCache<'t, f32>> {
-        let gathered = |x: &Tensor<f32>| tape.constant(x).gather(rows);
-        let layer =
-            |[keys, values]: &[_; 2]| KeyValueCache { keys: gathered(keys), values: gathered(values) };
-        self.0.iter().map(layer).collect()
-    }
 }
 
 impl Search {
@@ -118,8 +102,8 @@ impl Search {
         let len = sources[0].len() + 1;
         let tokens: Vec<u32> = sources.iter().flat_map(|s| s.iter().copied().chain([END])).collect();
         let mut tape = Tape::with_device(device.clone());
-        let encoded = Cache::new(&model.cache(model.encode(&tape, &tokens, len)));
-        let mut so_far = Cache(Vec::new());
+        let encoded = KeyValues::new(&model.cache(model.encode(&tape, &tokens, len)));
+        let mut so_far = KeyValues::default();
         self.best(sources.len(), longest(len).min(model.longest), |rows, step| {
             self.next(model, &mut tape, &encoded, &mut so_far, rows, step)
         })
@@ -188,8 +172,8 @@ impl Search {
         &self,
         model: &TransformerModel,
         tape: &mut Tape<f32>,
-        encoded: &Cache,
-        so_far: &mut Cache,
+        encoded: &KeyValues,
+        so_far: &mut KeyValues,
         rows: &[(u32, &Hypothesis)],
         position: usize,
     ) -> (Vec<(u32, f64)>, usize) {
@@ -199,7 +183,7 @@ impl Search {
         let last: Vec<u32> = rows.iter().map(|(_, h)| h.tokens.last().copied().unwrap_or(BEGIN)).collect();
         let (before, encoded) = (so_far.gather(tape, &before), encoded.gather(tape, &sentences));
         let (states, all) = model.decode_cached(&before, &last, position..position + 1, &encoded);
-        *so_far = Cache::new(&all);
+        *so_far = KeyValues::new(&all);
         let width = states.shape().width();
         let logs = model.logits(states.reshape([rows.len(), width])).log_softmax(-1);
         let count = (2 * self.beam).min(logs.shape().width());

@@ -8,20 +8,20 @@ use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::options::RunOptions;
 use cotangent_apps_common::precision::Precision;
-use cotangent_apps_common::progress::{Figure, Progress};
+use cotangent_apps_common::progress::Progress;
 use cotangent_apps_common::training::trainer;
 use cotangent_apps_common::{curves, memory, metrics, output};
-use rayon::prelude::*;
 
 use super::batches::{Batch, BySource};
 use super::bpe::Bpe;
 use super::encoded::Encoded;
 use super::model::TransformerModel;
 use super::parallel_text::ParallelText;
-use super::saved::{CONFIG, MODEL, Saved, TOKENIZER};
 use super::translator::fits;
 use super::{Search, TransformerConfig, TransformerMetrics, bleu};
 use crate::attention::Scores;
+use crate::saved::{CONFIG, MODEL, Saved, TOKENIZER};
+use crate::training::{adam, figures, mean_loss};
 
 /// The translations of the test sentences.
 const TRANSLATIONS: &str = "translations.txt";
@@ -92,8 +92,7 @@ impl Run<'_> {
     /// Trains the model. Writes the parameters after each epoch.
     fn epochs(&self, model: &mut TransformerModel, sources: &[Vec<u32>]) -> Result<History> {
         let Run { data, config, options, .. } = self;
-        let mut adam =
-            RiemannianAdam::new(config.lr)?.betas(0.9, 0.98)?.decay(config.decay)?.clip(config.clip)?;
+        let mut adam = adam(config.lr, config.decay, config.clip)?;
         let saved = Saved {
             config: (*config).clone(),
             run: Some(self.name.clone()),
@@ -106,7 +105,7 @@ impl Run<'_> {
         let mut trainer = trainer(*config, data.fingerprint, options)
             .schedule(Schedule::InverseSquareRoot { warm_up: config.warm_up })
             .checkpoint_each_epoch()
-            .display(|now| progress.update(now.history.epochs.len() as u64, || figures(&now)));
+            .display(|now| progress.update(now.history.epochs.len() as u64, || figures(&now, 1)));
         trainer.check()?;
         fits(model, sources)?;
         self.begin(&saved)?;
@@ -133,7 +132,7 @@ impl Run<'_> {
 
     /// Takes the directory for this run: moves the files of an earlier one, and writes those of the model.
     /// That shows whether the directory can be written to.
-    fn begin(&self, saved: &Saved) -> Result<()> {
+    fn begin(&self, saved: &Saved<TransformerConfig>) -> Result<()> {
         let out = &self.options.out;
         if !self.options.resume {
             output::set_aside(out, |name| {
@@ -211,38 +210,16 @@ impl Run<'_> {
     fn validate(&self, model: &TransformerModel) -> f64 {
         let validation = &self.data.validation;
         let order = BySource { pairs: validation, tokens: self.config.batch_tokens, seed: 0 };
-        let losses: Vec<f64> = order
-            .epoch(0)
-            .par_iter()
-            .map_init(
-                || Tape::with_device(self.options.device.clone()),
-                |tape, items| {
-                    tape.reset();
-                    let batch = Batch::new(items.iter().map(|&item| &validation[item as usize]));
-                    token_loss(model, tape, &batch, 0.0).item() * batch.tokens as f64
-                },
-            )
-            .collect();
-        let tokens: usize = validation.iter().map(|pair| pair.target.len() + 1).sum();
-        losses.iter().sum::<f64>() / tokens as f64
+        mean_loss(&order.epoch(0), &self.options.device, |tape, items| {
+            let batch = Batch::new(items.iter().map(|&item| &validation[item as usize]));
+            (token_loss(model, tape, &batch, 0.0).item(), batch.tokens)
+        })
     }
 }
 
 /// The name of the file with the parameters after an epoch, counted from 1.
 fn epoch_file(epoch: u64) -> String {
     format!("epoch-{epoch}.safetensors")
-}
-
-/// The figures that are shown with the progress.
-fn figures(now: &cotangent::optim::train::Progress<'_>) -> Vec<Figure> {
-    let [batch, batches] = now.batch.map(|count| count as f64);
-    let mut figures = vec![Figure::new("batch", batch, 0), Figure::new("batches", batches, 0)];
-    if let Some(epoch) = now.history.epochs.last() {
-        figures.push(Figure::new("loss", epoch.loss, 3));
-        figures.push(Figure::new("validation_loss", epoch.validation, 3));
-    }
-    figures.push(Figure::new("tokens_per_second", now.rate, 0));
-    figures
 }
 
 /// The mean loss of a batch per target token.

@@ -8,12 +8,12 @@ use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::metrics;
 
-use super::Search;
 use super::bpe::{Bpe, END};
 use super::heatmap::{self, Heatmap};
 use super::model::TransformerModel;
-use super::saved::{CONFIG, MODEL, Saved, TOKENIZER};
+use super::{Search, TransformerConfig};
 use crate::attention::Scores;
+use crate::saved::{CONFIG, MODEL, Saved, TOKENIZER, check_size};
 
 /// Checks that the model has positions for all sentences.
 pub(super) fn fits(model: &TransformerModel, sources: &[Vec<u32>]) -> Result<()> {
@@ -50,24 +50,16 @@ impl Translator {
     /// # Errors
     /// If a file is missing, is no file of a model, or belongs to another run.
     pub fn load(directory: &Path, scores: &Scores, device: Device) -> Result<Self> {
-        let (path, parameters) = (directory.join(CONFIG), directory.join(MODEL));
-        let Saved { config, run, tokenizer } = metrics::read_json(&path)?;
-        let score = config.check(scores).map_err(|e| AppError::content(&path, e.to_string()))?;
-        let tokenizer_path = directory.join(TOKENIZER);
-        let bpe = Bpe::load(&tokenizer_path)?;
-        if tokenizer.is_some_and(|tokenizer| tokenizer != bpe.fingerprint()) {
-            return Err(AppError::content(&tokenizer_path, "the vocabulary of another run"));
-        }
-        // The size is checked before memory is allocated.
-        let numbers = config.least_parameters(bpe.size());
-        let bytes = std::fs::metadata(&parameters).map_err(AppError::io(&parameters))?.len();
-        if numbers * size_of::<f32>() as f64 > bytes as f64 {
-            let message = format!("a model of at least {numbers} parameters; {MODEL} has {bytes} bytes");
-            return Err(AppError::content(&path, message));
-        }
+        let (path, tokenizer) = (directory.join(CONFIG), directory.join(TOKENIZER));
+        let saved: Saved<TransformerConfig> = metrics::read_json(&path)?;
+        let score = saved.config.check(scores).map_err(|e| AppError::content(&path, e.to_string()))?;
+        let bpe = Bpe::load(&tokenizer)?;
+        saved.has_vocabulary(bpe.fingerprint(), &tokenizer)?;
+        let Saved { config, run, .. } = saved;
+        check_size(directory, config.least_parameters(bpe.size()))?;
         let mut model =
             TransformerModel::new(&config, &*score, bpe.size(), &mut rng::stream(0, "initial", 0));
-        load_model(&mut model, &parameters, run.as_deref())?;
+        load_model(&mut model, &directory.join(MODEL), run.as_deref())?;
         Ok(Translator { model, bpe, device })
     }
 

@@ -136,6 +136,8 @@ fn every_attention_trains() {
         "--attention distance --map weierstrass --aggregate barycentre --values weierstrass",
         "--attention penumbral --map exp --key-dim 4 --attention-dropout 0.1",
         "--attention half-space --map polar --head-dim 4",
+        "--attention entailment --light 0.5",
+        "--attention umbral-finite --learn-sharpness",
     ];
     for (i, more) in runs.into_iter().enumerate() {
         let (printed, metrics, _) =
