@@ -1,4 +1,4 @@
-//! Attention in any geometry: the applications `transformer`, `graph` and `graph-tasks`.
+//! Attention in any geometry: the applications `transformer`, `lm`, `graph` and `graph-tasks`.
 //!
 //! | module | what |
 //! |---|---|
@@ -7,6 +7,8 @@
 //! | [`transformer::bpe`] | byte-pair encoding: sentences as tokens |
 //! | [`transformer::bleu`] | BLEU, the quality of translations |
 //! | [`transformer::heatmap`] | pictures of attention |
+//! | [`lm`] | language models |
+//! | [`lm::text`], [`lm::vocabulary`] | their text and its tokens |
 //! | [`graph`] | node classification by graph attention |
 //! | [`graph::labelled_graph`] | graphs whose nodes have features and classes |
 //! | [`graph_tasks`] | questions about the nodes of a graph |
@@ -21,6 +23,7 @@ mod body;
 pub mod graph;
 pub mod graph_tasks;
 mod key_values;
+pub mod lm;
 mod saved;
 mod training;
 pub mod transformer;

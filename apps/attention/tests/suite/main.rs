@@ -1,4 +1,4 @@
-//! The applications `transformer`, `graph` and `graph-tasks` from the outside.
+//! The applications `transformer`, `lm`, `graph` and `graph-tasks` from the outside.
 
 #[macro_use]
 #[path = "../../../tests/mod.rs"]
@@ -10,4 +10,5 @@ mod graph;
 mod graph_tasks;
 mod graph_tasks_generate;
 mod links;
+mod lm;
 mod transformer;
