@@ -3,15 +3,15 @@
 use std::fmt;
 
 use super::attribute::AttributeValue;
-use super::metadata::Type;
-use super::scene::MOST_OBJECTS;
+use super::metadata::ValueType;
+use super::scene::MAX_OBJECTS;
 
 /// The answer to a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Answer {
     /// Yes or no.
     Bool(bool),
-    /// A number of objects, from 0 to [`MOST_OBJECTS`].
+    /// A number of objects, from 0 to [`MAX_OBJECTS`].
     Integer(u8),
     /// A value of an attribute.
     Value(AttributeValue),
@@ -31,24 +31,24 @@ impl fmt::Display for Answer {
 
 impl Answer {
     /// Number of answers.
-    pub const COUNT: usize = 2 + (MOST_OBJECTS + 1) + 15;
+    pub const COUNT: usize = 2 + (MAX_OBJECTS + 1) + 15;
 
     /// All answers, by [number](Answer::number).
     pub fn all() -> impl Iterator<Item = Answer> {
         [true, false]
             .map(Answer::Bool)
             .into_iter()
-            .chain(Self::of(Type::Integer))
+            .chain(Self::with_type(ValueType::Integer))
             .chain(AttributeValue::all().map(Answer::Value))
     }
 
     /// The answers of a type; none of a type that is no answer's.
-    pub fn of(kind: Type) -> Vec<Answer> {
+    pub fn with_type(kind: ValueType) -> Vec<Answer> {
         match kind {
-            Type::Bool => [true, false].map(Answer::Bool).to_vec(),
-            Type::Integer => (0..=MOST_OBJECTS as u8).map(Answer::Integer).collect(),
-            Type::Attribute(attribute) => attribute.values().map(Answer::Value).collect(),
-            Type::Object | Type::ObjectSet | Type::Relation => Vec::new(),
+            ValueType::Bool => [true, false].map(Answer::Bool).to_vec(),
+            ValueType::Integer => (0..=MAX_OBJECTS as u8).map(Answer::Integer).collect(),
+            ValueType::Attribute(attribute) => attribute.values().map(Answer::Value).collect(),
+            ValueType::Object | ValueType::ObjectSet | ValueType::Relation => Vec::new(),
         }
     }
 
@@ -57,7 +57,7 @@ impl Answer {
         match self {
             Answer::Bool(yes) => usize::from(!yes),
             Answer::Integer(count) => 2 + usize::from(count),
-            Answer::Value(value) => 2 + (MOST_OBJECTS + 1) + value as usize,
+            Answer::Value(value) => 2 + (MAX_OBJECTS + 1) + value as usize,
         }
     }
 

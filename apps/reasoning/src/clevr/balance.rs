@@ -1,7 +1,7 @@
 //! How often each answer to a template was given: answers that lead are refused.
 
 use super::answer::Answer;
-use super::metadata::Type;
+use super::metadata::ValueType;
 
 /// An answer may lead the second most frequent one by this factor,
 const SECOND: f64 = 1.1;
@@ -15,8 +15,8 @@ pub(super) struct Balance(Vec<(Answer, u32)>);
 
 impl Balance {
     /// No questions, for a template whose answers are of a type.
-    pub(super) fn new(kind: Type) -> Self {
-        Balance(Answer::of(kind).into_iter().map(|answer| (answer, 0)).collect())
+    pub(super) fn new(kind: ValueType) -> Self {
+        Balance(Answer::with_type(kind).into_iter().map(|answer| (answer, 0)).collect())
     }
 
     /// Whether one more question with this answer is accepted.
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn answers_that_lead_are_refused() {
-        let mut balance = Balance::new(Type::Integer);
+        let mut balance = Balance::new(ValueType::Integer);
         assert!(balance.accepts(Integer(0)));
         balance.add(Integer(0));
         // One more than the second, which has none.

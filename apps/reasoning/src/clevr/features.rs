@@ -4,20 +4,20 @@
 //! and the size. That shape, material and size are one-hot is ours; the paper does not say.
 
 use super::attribute::{Attribute, AttributeValue};
-use super::scene::{MOST_OBJECTS, Object, Scene};
+use super::scene::{MAX_OBJECTS, Object, Scene};
 
 /// Number of features of an object: three coordinates, three of the colour, three shapes, two materials, two
 /// sizes.
 pub const FEATURES: usize = 13;
 
-/// The features of each object, `[MOST_OBJECTS, FEATURES]`. Rows after the last object are 0.
-pub fn features(scene: &Scene) -> [[f32; FEATURES]; MOST_OBJECTS] {
-    let mut rows = [[0.0; FEATURES]; MOST_OBJECTS];
-    rows.iter_mut().zip(&scene.objects).for_each(|(row, object)| *row = features_of(object));
+/// The features of each object, `[MAX_OBJECTS, FEATURES]`. Rows after the last object are 0.
+pub fn features(scene: &Scene) -> [[f32; FEATURES]; MAX_OBJECTS] {
+    let mut rows = [[0.0; FEATURES]; MAX_OBJECTS];
+    rows.iter_mut().zip(&scene.objects).for_each(|(row, object)| *row = object_features(object));
     rows
 }
 
-fn features_of(object: &Object) -> [f32; FEATURES] {
+fn object_features(object: &Object) -> [f32; FEATURES] {
     let one_hot = |attribute: Attribute| {
         let is = move |value: AttributeValue| if value == object.value(attribute) { 1.0 } else { 0.0 };
         attribute.values().map(is)

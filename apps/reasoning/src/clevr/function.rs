@@ -2,7 +2,7 @@
 
 use super::answer::Answer;
 use super::attribute::{Attribute, AttributeValue};
-use super::metadata::Type;
+use super::metadata::ValueType;
 use super::scene::{ObjectSet, Relation, Scene};
 
 /// A function of a program.
@@ -84,16 +84,16 @@ pub enum Constant {
 
 impl Constant {
     /// The constant of a type and a name.
-    pub fn find(kind: Type, name: &str) -> Option<Constant> {
-        Constant::of(kind).into_iter().find(|constant| constant.name() == name)
+    pub fn find(kind: ValueType, name: &str) -> Option<Constant> {
+        Constant::with_type(kind).into_iter().find(|constant| constant.name() == name)
     }
 
     /// The constants of a type; none of a type that has no names.
-    pub fn of(kind: Type) -> Vec<Constant> {
+    pub fn with_type(kind: ValueType) -> Vec<Constant> {
         match kind {
-            Type::Relation => Relation::ALL.map(Constant::Relation).to_vec(),
-            Type::Attribute(attribute) => attribute.values().map(Constant::Value).collect(),
-            Type::Object | Type::ObjectSet | Type::Integer | Type::Bool => Vec::new(),
+            ValueType::Relation => Relation::ALL.map(Constant::Relation).to_vec(),
+            ValueType::Attribute(attribute) => attribute.values().map(Constant::Value).collect(),
+            ValueType::Object | ValueType::ObjectSet | ValueType::Integer | ValueType::Bool => Vec::new(),
         }
     }
 

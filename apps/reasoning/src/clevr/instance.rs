@@ -13,7 +13,7 @@ use super::answer::Answer;
 use super::balance::Balance;
 use super::function::{Constant, Value};
 use super::options::Descriptions;
-use super::program::{Node, Program};
+use super::program::{Program, ProgramNode};
 use super::scene::Scene;
 use super::template::{Choice, Template};
 
@@ -165,13 +165,13 @@ impl Search<'_> {
             }
             let mut inputs: Vec<usize> = node.inputs.iter().map(|&input| last[input]).collect();
             for (function, constant) in node.call.steps(choice) {
-                program.push(Node::new(function, &inputs, constant));
+                program.push(ProgramNode::new(function, &inputs, constant));
                 inputs = vec![program.len() - 1];
             }
             last.push(inputs[0]);
         }
         let answer = answer(&self.results[self.results.len() - 1]);
-        Instance { program: Program::of(program), values, answer }
+        Instance { program: Program::trusted(program), values, answer }
     }
 }
 

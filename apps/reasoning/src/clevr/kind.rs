@@ -8,7 +8,7 @@ use super::program::Program;
 
 /// A kind of question. The last function of its program decides it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
+pub enum QuestionKind {
     /// Whether there is such an object.
     Exist,
     /// How many such objects there are.
@@ -21,34 +21,41 @@ pub enum Kind {
     CompareAttribute,
 }
 
-impl Kind {
+impl QuestionKind {
     /// All kinds.
-    pub const ALL: [Kind; 5] =
-        [Kind::Exist, Kind::Count, Kind::CompareInteger, Kind::QueryAttribute, Kind::CompareAttribute];
+    pub const ALL: [QuestionKind; 5] = [
+        QuestionKind::Exist,
+        QuestionKind::Count,
+        QuestionKind::CompareInteger,
+        QuestionKind::QueryAttribute,
+        QuestionKind::CompareAttribute,
+    ];
 
     /// The kind of a program's question; `None` if its last function is one with which no published question
     /// ends.
-    pub fn of(program: &Program) -> Option<Kind> {
+    pub fn find(program: &Program) -> Option<QuestionKind> {
         match program.last() {
-            Function::Exist => Some(Kind::Exist),
-            Function::Count => Some(Kind::Count),
-            Function::EqualInteger | Function::LessThan | Function::GreaterThan => Some(Kind::CompareInteger),
-            Function::Query(_) => Some(Kind::QueryAttribute),
-            Function::Equal(_) => Some(Kind::CompareAttribute),
+            Function::Exist => Some(QuestionKind::Exist),
+            Function::Count => Some(QuestionKind::Count),
+            Function::EqualInteger | Function::LessThan | Function::GreaterThan => {
+                Some(QuestionKind::CompareInteger)
+            }
+            Function::Query(_) => Some(QuestionKind::QueryAttribute),
+            Function::Equal(_) => Some(QuestionKind::CompareAttribute),
             _ => None,
         }
     }
 }
 
 /// As papers name it.
-impl fmt::Display for Kind {
+impl fmt::Display for QuestionKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Kind::Exist => "exist",
-            Kind::Count => "count",
-            Kind::CompareInteger => "compare integer",
-            Kind::QueryAttribute => "query attribute",
-            Kind::CompareAttribute => "compare attribute",
+            QuestionKind::Exist => "exist",
+            QuestionKind::Count => "count",
+            QuestionKind::CompareInteger => "compare integer",
+            QuestionKind::QueryAttribute => "query attribute",
+            QuestionKind::CompareAttribute => "compare attribute",
         })
     }
 }

@@ -11,7 +11,7 @@ use super::published;
 
 /// The type of a value in a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Type {
+pub enum ValueType {
     /// One object.
     Object,
     /// A set of objects.
@@ -27,24 +27,30 @@ pub enum Type {
 }
 
 /// The name in `metadata.json`.
-impl fmt::Display for Type {
+impl fmt::Display for ValueType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Type::Object => "Object",
-            Type::ObjectSet => "ObjectSet",
-            Type::Integer => "Integer",
-            Type::Bool => "Bool",
-            Type::Relation => "Relation",
-            Type::Attribute(attribute) => ["Size", "Color", "Material", "Shape"][*attribute as usize],
+            ValueType::Object => "Object",
+            ValueType::ObjectSet => "ObjectSet",
+            ValueType::Integer => "Integer",
+            ValueType::Bool => "Bool",
+            ValueType::Relation => "Relation",
+            ValueType::Attribute(attribute) => ["Size", "Color", "Material", "Shape"][*attribute as usize],
         })
     }
 }
 
-impl Type {
+impl ValueType {
     /// The type of a name in `metadata.json`.
-    pub fn find(name: &str) -> Option<Type> {
-        let plain = [Type::Object, Type::ObjectSet, Type::Integer, Type::Bool, Type::Relation];
-        let attributes = Attribute::ALL.map(Type::Attribute);
+    pub fn find(name: &str) -> Option<ValueType> {
+        let plain = [
+            ValueType::Object,
+            ValueType::ObjectSet,
+            ValueType::Integer,
+            ValueType::Bool,
+            ValueType::Relation,
+        ];
+        let attributes = Attribute::ALL.map(ValueType::Attribute);
         plain.into_iter().chain(attributes).find(|kind| kind.to_string() == name)
     }
 }
@@ -53,11 +59,11 @@ impl Type {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Signature {
     /// The types of what other nodes return to it.
-    pub inputs: Vec<Type>,
+    pub inputs: Vec<ValueType>,
     /// The types of its constants, the side inputs or value inputs of the published files.
-    pub constants: Vec<Type>,
+    pub constants: Vec<ValueType>,
     /// The type of what it returns.
-    pub output: Type,
+    pub output: ValueType,
     /// Whether only templates have it.
     pub template_only: bool,
 }
@@ -87,7 +93,7 @@ struct Listed {
 
 impl Listed {
     fn signature(self) -> Signature {
-        let find = |name: &String| Type::find(name).expect("a type of the file");
+        let find = |name: &String| ValueType::find(name).expect("a type of the file");
         Signature {
             inputs: self.inputs.iter().map(find).collect(),
             constants: self.side_inputs.iter().map(find).collect(),
@@ -109,7 +115,7 @@ impl Signature {
     /// # Errors
     /// If there are too many or too few, or one has another type or comes from a node that is not before
     /// this one.
-    pub fn check(&self, inputs: &[usize], outputs: &[Type], constants: usize) -> Result<(), String> {
+    pub fn check(&self, inputs: &[usize], outputs: &[ValueType], constants: usize) -> Result<(), String> {
         if inputs.len() != self.inputs.len() {
             return Err(format!("number of inputs: {}; it takes {}", inputs.len(), self.inputs.len()));
         }

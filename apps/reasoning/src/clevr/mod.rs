@@ -41,7 +41,7 @@ pub mod words;
 
 pub use answer::Answer;
 pub use dataset::Dataset;
-pub use kind::Kind;
+pub use kind::QuestionKind;
 pub use questions::{Generator, Question};
-pub use scene::{MOST_OBJECTS, Scene};
+pub use scene::{MAX_OBJECTS, Scene};
 pub use words::Vocabulary;

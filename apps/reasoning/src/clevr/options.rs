@@ -6,7 +6,7 @@ use rand::seq::SliceRandom;
 
 use super::attribute::Attribute;
 use super::function::{Constant, Function, Value};
-use super::metadata::Type;
+use super::metadata::ValueType;
 use super::scene::{ObjectSet, Relation, Scene};
 use super::template::{Call, Choice, TemplateNode};
 
@@ -48,7 +48,7 @@ impl Descriptions {
     /// - With `exist`: all, and as many that fit no object of the scene.
     /// - Otherwise: all, except that a filter alone has a value, and as many that fit no object of the scene
     ///   as there are that fit one object of the set.
-    fn of_set(&self, set: ObjectSet, last: Option<Function>, rng: &mut Rng) -> Vec<Filter> {
+    fn set_options(&self, set: ObjectSet, last: Option<Function>, rng: &mut Rng) -> Vec<Filter> {
         let found = self.fitting.iter().map(|&(filter, objects)| (filter, objects & set));
         let found = found.filter(|(filter, _)| last.is_some() || *filter != [None; 4]);
         let (single, others): (Vec<_>, Vec<_>) = found.partition(|(_, objects)| objects.len() == 1);
@@ -65,7 +65,13 @@ impl Descriptions {
     /// The relations and descriptions for a node that filters what stands in a relation to an object: with
     /// `unique` those that fit one object, with `count` and `exist` all, and otherwise those that fit one or
     /// more. Where the relation makes no difference, only a tenth of the options are such.
-    fn of_object(&self, scene: &Scene, object: usize, last: Option<Function>, rng: &mut Rng) -> Vec<Choice> {
+    fn object_options(
+        &self,
+        scene: &Scene,
+        object: usize,
+        last: Option<Function>,
+        rng: &mut Rng,
+    ) -> Vec<Choice> {
         let (mut options, mut trivial) = (Vec::new(), Vec::new());
         for relation in Relation::ALL {
             let related = scene.related(relation, object);
@@ -93,7 +99,7 @@ impl Descriptions {
         &self,
         scene: &Scene,
         node: &TemplateNode,
-        parameters: &[(String, Type)],
+        parameters: &[(String, ValueType)],
         input: Option<Value>,
         rng: &mut Rng,
     ) -> Vec<Choice> {
@@ -101,15 +107,15 @@ impl Descriptions {
         let mut options = match (node.call, input) {
             (Call::Filter { last, .. }, Some(Value::Objects(set))) => {
                 let choice = |[size, colour, material, shape]: Filter| [size, colour, material, shape, None];
-                self.of_set(set, last, rng).into_iter().map(choice).collect()
+                self.set_options(set, last, rng).into_iter().map(choice).collect()
             }
             (Call::Filter { last, .. }, Some(Value::Object(object))) => {
-                self.of_object(scene, object, last, rng)
+                self.object_options(scene, object, last, rng)
             }
             _ => match node.parameters[..] {
                 [] => vec![none],
                 [parameter, ..] => {
-                    let constants = Constant::of(parameters[parameter].1).into_iter();
+                    let constants = Constant::with_type(parameters[parameter].1).into_iter();
                     constants.map(|constant| [Some(constant), None, None, None, None]).collect()
                 }
             },
@@ -146,7 +152,7 @@ mod tests {
         assert_eq!(fitting(red_cubes).unwrap().1.iter().collect::<Vec<_>>(), [0, 3]);
         assert_eq!(fitting([None, value(Blue), value(Metal), None]), None);
         let mut offered = |last| {
-            let filters = descriptions.of_set(scene.all(), last, rng);
+            let filters = descriptions.set_options(scene.all(), last, rng);
             let absent = filters.iter().filter(|filter| fitting(**filter).is_none()).count();
             let null = filters.contains(&Filter::default());
             assert_eq!(filters.iter().collect::<HashSet<_>>().len(), filters.len());
@@ -165,7 +171,7 @@ mod tests {
         let (scene, rng) = (scene(), &mut rng::stream(1, "options", 0));
         let descriptions = Descriptions::new(&scene);
         for last in [Some(Function::Unique), Some(Function::Count), Some(Function::Exist), None] {
-            let options = descriptions.of_object(&scene, 0, last, rng);
+            let options = descriptions.object_options(&scene, 0, last, rng);
             let found = |choice: &Choice| {
                 let Some(Constant::Relation(relation)) = choice[0] else { panic!("no relation") };
                 let fits = |(filter, _): &&(Filter, ObjectSet)| filter[..] == choice[1..];

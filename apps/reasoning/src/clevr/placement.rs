@@ -14,10 +14,10 @@ use rand::RngExt;
 
 use super::attribute::Attribute;
 use super::published;
-use super::scene::{MOST_OBJECTS, Object, ObjectSet, Relation, Scene};
+use super::scene::{MAX_OBJECTS, Object, ObjectSet, Relation, Scene};
 
 /// The smallest number of objects.
-const FEWEST_OBJECTS: usize = 3;
+const MIN_OBJECTS: usize = 3;
 /// x and y are between -3 and 3.
 const EXTENT: f32 = 3.0;
 /// The smallest distance between the discs that two objects cover.
@@ -43,7 +43,7 @@ type Directions = [[f32; 2]; 4];
 pub fn random_scene(seed: u64, number: u64, split: &str) -> Scene {
     let mut rng = rng::stream(seed, "clevr scenes", number);
     let directions = random_directions(&mut rng);
-    let count = rng.random_range(FEWEST_OBJECTS..=MOST_OBJECTS);
+    let count = rng.random_range(MIN_OBJECTS..=MAX_OBJECTS);
     let objects = loop {
         if let Some(objects) = random_objects(count, &directions, &mut rng) {
             break objects;
@@ -75,8 +75,8 @@ fn random_objects(count: usize, directions: &Directions, rng: &mut Rng) -> Optio
     let mut objects: Vec<Object> = Vec::with_capacity(count);
     for _ in 0..count {
         let mut value = |attribute: Attribute| {
-            let at = rng.random_range(0..attribute.values().len());
-            attribute.values().nth(at).expect("below their number")
+            let place = rng.random_range(0..attribute.values().len());
+            attribute.values().nth(place).expect("below their number")
         };
         let attributes = Attribute::ALL.map(&mut value);
         let radius = published::radius(attributes[Attribute::Size as usize]);
@@ -85,7 +85,7 @@ fn random_objects(count: usize, directions: &Directions, rng: &mut Rng) -> Optio
             [coordinate(), coordinate(), radius]
         };
         let fits =
-            |position: &[f32; 3]| objects.iter().all(|other| apart(*position, radius, other, directions));
+            |position: &[f32; 3]| objects.iter().all(|other| is_clear(*position, radius, other, directions));
         let position = (0..TRIES).map(|_| draw()).find(fits)?;
         let rotation = rng.random_range(0.0..360.0);
         objects.push(Object { attributes, position, rotation, pixels: None });
@@ -94,7 +94,7 @@ fn random_objects(count: usize, directions: &Directions, rng: &mut Rng) -> Optio
 }
 
 /// Whether an object at a position is not too near another one.
-fn apart(position: [f32; 3], radius: f32, other: &Object, directions: &Directions) -> bool {
+fn is_clear(position: [f32; 3], radius: f32, other: &Object, directions: &Directions) -> bool {
     let [x, y] = offset(other.position, position);
     let other_radius = published::radius(other.value(Attribute::Size));
     let clear = x.hypot(y) - radius - other_radius >= CLEARANCE;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::answer::Answer;
 use super::function::{Constant, Function, Value};
-use super::metadata::{Signature, Type};
+use super::metadata::{Signature, ValueType};
 use super::scene::Scene;
 
 /// A node of a program as the published files write it, or the files of their generator.
@@ -25,7 +25,7 @@ pub struct FileNode<'a> {
 
 /// A node of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Node {
+pub struct ProgramNode {
     /// The function.
     pub function: Function,
     /// The nodes whose results it takes.
@@ -34,13 +34,13 @@ pub struct Node {
     pub constant: Option<Constant>,
 }
 
-impl Node {
+impl ProgramNode {
     /// A node. Its inputs are checked by [`Program::parse`].
     ///
     /// # Panics
     /// If there are more than two inputs, or one is above 255.
     pub fn new(function: Function, inputs: &[usize], constant: Option<Constant>) -> Self {
-        let mut node = Node { function, inputs: [None; 2], constant };
+        let mut node = ProgramNode { function, inputs: [None; 2], constant };
         for (place, &input) in inputs.iter().enumerate() {
             node.inputs[place] = Some(u8::try_from(input).expect("a node of a program"));
         }
@@ -55,7 +55,7 @@ impl Node {
 
 /// A program whose types are right. Its last node returns the answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Program(Vec<Node>);
+pub struct Program(Vec<ProgramNode>);
 
 /// A node that is wrong, or fails on a scene.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,19 +99,19 @@ impl Program {
             parsed.push(node);
         }
         let last = outputs[outputs.len() - 1];
-        if Answer::of(last).is_empty() {
+        if Answer::with_type(last).is_empty() {
             return Err(format!("the last node returns a value of type {last}, which is no answer"));
         }
         Ok(Program(parsed))
     }
 
     /// The program of nodes that are known to be right.
-    pub(super) fn of(nodes: Vec<Node>) -> Program {
+    pub(super) fn trusted(nodes: Vec<ProgramNode>) -> Program {
         Program(nodes)
     }
 
     /// The nodes, each after those whose results it takes.
-    pub fn nodes(&self) -> &[Node] {
+    pub fn nodes(&self) -> &[ProgramNode] {
         &self.0
     }
 
@@ -144,7 +144,7 @@ impl Program {
 
     /// The nodes in the form of the published files.
     pub(super) fn file_nodes(&self) -> Vec<FileNode<'static>> {
-        let file_node = |node: &Node| FileNode {
+        let file_node = |node: &ProgramNode| FileNode {
             function: node.function.name().into(),
             inputs: node.inputs().collect(),
             value_inputs: node.constant.iter().map(|constant| constant.name().into()).collect(),
@@ -154,7 +154,7 @@ impl Program {
 }
 
 /// The node, and the type of what it returns. `outputs` has the types of the nodes before it.
-fn parse_node(node: &FileNode<'_>, outputs: &[Type]) -> Result<(Node, Type), String> {
+fn parse_node(node: &FileNode<'_>, outputs: &[ValueType]) -> Result<(ProgramNode, ValueType), String> {
     let signature = Signature::find(&node.function).ok_or("an unknown function")?;
     let function = Function::find(&node.function).ok_or("a function that only templates have")?;
     signature.check(&node.inputs, outputs, node.value_inputs.len())?;
@@ -162,5 +162,5 @@ fn parse_node(node: &FileNode<'_>, outputs: &[Type]) -> Result<(Node, Type), Str
         Constant::find(kind, name).ok_or_else(|| format!("{name:?} is not of type {kind}"))
     });
     let constant = constant.collect::<Result<Vec<_>, _>>()?.pop();
-    Ok((Node::new(function, &node.inputs, constant), signature.output))
+    Ok((ProgramNode::new(function, &node.inputs, constant), signature.output))
 }

@@ -16,7 +16,7 @@ use super::answer::Answer;
 use super::balance::Balance;
 use super::dataset::Dataset;
 use super::instance;
-use super::kind::Kind;
+use super::kind::QuestionKind;
 use super::options::Descriptions;
 use super::placement::random_scene;
 use super::program::Program;
@@ -47,8 +47,8 @@ pub struct Question {
 
 impl Question {
     /// Its kind, if its program is known.
-    pub fn kind(&self) -> Option<Kind> {
-        self.program.as_ref().and_then(Kind::of)
+    pub fn kind(&self) -> Option<QuestionKind> {
+        self.program.as_ref().and_then(QuestionKind::find)
     }
 }
 
@@ -73,9 +73,9 @@ impl Generator {
     /// and depend on the seed and their numbers alone. Parts of the data that must differ begin at blocks
     /// that the others do not reach.
     pub fn generate(&self, first_block: u64, scenes: usize) -> Dataset {
-        let block = |at: usize| {
-            let count = BLOCK.min(scenes - at * BLOCK);
-            self.block(first_block + at as u64, count)
+        let block = |number: usize| {
+            let count = BLOCK.min(scenes - number * BLOCK);
+            self.block(first_block + number as u64, count)
         };
         let blocks: Vec<Dataset> = (0..scenes.div_ceil(BLOCK)).into_par_iter().map(block).collect();
         let mut all = Dataset::default();

@@ -147,7 +147,7 @@ pub fn write(path: &Path, data: &Dataset) -> Result<()> {
             }
         }))
     }
-    let content = Content { info: Info::of(&data.scenes), questions: data };
+    let content = Content { info: Info::new(&data.scenes), questions: data };
     let write = |writer: &mut dyn io::Write| Ok(serde_json::to_writer(writer, &content)?);
     atomic::write(path, write).map_err(AppError::io(path))
 }

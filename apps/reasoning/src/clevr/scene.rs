@@ -6,7 +6,7 @@ use super::attribute::{Attribute, AttributeValue};
 use super::published;
 
 /// The largest number of objects of a scene, as published.
-pub const MOST_OBJECTS: usize = 10;
+pub const MAX_OBJECTS: usize = 10;
 
 /// A relation between two objects, in the order of `metadata.json`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -70,7 +70,7 @@ impl ObjectSet {
 
     /// The objects, in ascending order.
     pub fn iter(self) -> impl Iterator<Item = usize> {
-        (0..MOST_OBJECTS).filter(move |&object| self.contains(object))
+        (0..MAX_OBJECTS).filter(move |&object| self.contains(object))
     }
 }
 
@@ -126,7 +126,7 @@ impl Object {
     }
 }
 
-/// A scene of one to [`MOST_OBJECTS`] objects.
+/// A scene of one to [`MAX_OBJECTS`] objects.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scene {
     /// The number by which questions name the scene.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::attribute::{Attribute, AttributeValue};
 use super::json;
-use super::scene::{MOST_OBJECTS, Object, ObjectSet, Relation, Scene};
+use super::scene::{MAX_OBJECTS, Object, ObjectSet, Relation, Scene};
 
 #[derive(Deserialize)]
 struct File {
@@ -47,7 +47,7 @@ struct FileObject {
 ///
 /// # Errors
 /// If the file cannot be read, is not JSON in the published format, or has no scenes. If two scenes have one
-/// number, a scene has no or more than [`MOST_OBJECTS`] objects, an attribute has an unknown value, a number
+/// number, a scene has no or more than [`MAX_OBJECTS`] objects, an attribute has an unknown value, a number
 /// is not finite, or a relation is missing, unknown, or not one of as many lists as there are objects, of
 /// numbers of objects. The error names the scene by its `image_index`, and the object, from 0.
 pub fn read(path: &Path) -> Result<Vec<Scene>> {
@@ -82,7 +82,7 @@ pub fn write(path: &Path, scenes: &[Scene]) -> Result<()> {
     fn each<S: Serializer>(scenes: &[Scene], to: S) -> std::result::Result<S::Ok, S::Error> {
         to.collect_seq(scenes.iter().map(FileScene::from))
     }
-    let content = Content { info: Info::of(scenes), scenes };
+    let content = Content { info: Info::new(scenes), scenes };
     let write = |writer: &mut dyn io::Write| Ok(serde_json::to_writer(writer, &content)?);
     atomic::write(path, write).map_err(AppError::io(path))
 }
@@ -96,7 +96,7 @@ pub(super) struct Info<'a> {
 
 impl<'a> Info<'a> {
     /// The information of scenes, or of the questions about them.
-    pub(super) fn of(scenes: &'a [Scene]) -> Self {
+    pub(super) fn new(scenes: &'a [Scene]) -> Self {
         Info { split: scenes.first().map_or("", |scene| &scene.split) }
     }
 }
@@ -106,8 +106,8 @@ type Checked<V> = std::result::Result<V, String>;
 impl FileScene {
     fn check(self) -> Checked<Scene> {
         let count = self.objects.len();
-        if count == 0 || count > MOST_OBJECTS {
-            return Err(format!("{count} objects; 1 to {MOST_OBJECTS} are needed"));
+        if count == 0 || count > MAX_OBJECTS {
+            return Err(format!("{count} objects; 1 to {MAX_OBJECTS} are needed"));
         }
         let object = |(number, object): (usize, &FileObject)| {
             object.check().map_err(|cause| format!("object {number}: {cause}"))

@@ -13,20 +13,20 @@ use serde::Deserialize;
 use super::answer::Answer;
 use super::function::{Constant, Function};
 use super::json;
-use super::metadata::{Signature, Type};
+use super::metadata::{Signature, ValueType};
 use super::program::Program;
 use super::published;
 use super::wording;
 
 /// The largest number of parameters that a node takes: a relation and four attributes.
-const MOST_PARAMETERS: usize = 5;
+const MAX_PARAMETERS: usize = 5;
 
 /// The largest number of nodes. Each stands for at most six of a program: one for each parameter, and the
 /// last.
-const MOST_NODES: usize = Program::LONGEST / (MOST_PARAMETERS + 1);
+const MAX_NODES: usize = Program::LONGEST / (MAX_PARAMETERS + 1);
 
 /// The values of a node's parameters, in their order; an attribute without a value is not asked for.
-pub(super) type Choice = [Option<Constant>; MOST_PARAMETERS];
+pub(super) type Choice = [Option<Constant>; MAX_PARAMETERS];
 
 /// A template.
 #[derive(Clone, Debug)]
@@ -38,11 +38,11 @@ pub struct Template {
     /// The wordings, with parameters such as `<Z2>` and optional parts in brackets.
     pub texts: Vec<String>,
     /// The name of each parameter, such as `<Z2>`, and its type.
-    pub parameters: Vec<(String, Type)>,
+    pub parameters: Vec<(String, ValueType)>,
     /// The nodes, each after those whose results it takes.
     pub(super) nodes: Vec<TemplateNode>,
     /// The type of the answer.
-    pub answer: Type,
+    pub answer: ValueType,
     /// Pairs of nodes whose results must differ (`OUT_NEQ`).
     pub(super) different: Vec<[usize; 2]>,
 }
@@ -87,7 +87,7 @@ impl Call {
     /// the one before it returns.
     pub(super) fn steps(self, choice: &Choice) -> impl Iterator<Item = (Function, Option<Constant>)> {
         let (plain, last, constants) = match self {
-            Call::Plain(function) => (Some((function, choice[0])), None, [None; MOST_PARAMETERS]),
+            Call::Plain(function) => (Some((function, choice[0])), None, [None; MAX_PARAMETERS]),
             Call::Filter { last, .. } => (None, last.map(|last| (last, None)), *choice),
         };
         let step = |constant| match constant {
@@ -182,8 +182,8 @@ type Checked<V> = std::result::Result<V, String>;
 impl FileTemplate {
     fn check(self, file: &str, index: usize) -> Checked<Template> {
         let parameters = self.parameters()?;
-        if self.nodes.is_empty() || self.nodes.len() > MOST_NODES {
-            return Err(format!("{} nodes; 1 to {MOST_NODES} are needed", self.nodes.len()));
+        if self.nodes.is_empty() || self.nodes.len() > MAX_NODES {
+            return Err(format!("{} nodes; 1 to {MAX_NODES} are needed", self.nodes.len()));
         }
         let (mut nodes, mut outputs) = (Vec::new(), Vec::new());
         for (number, node) in self.nodes.iter().enumerate() {
@@ -194,7 +194,7 @@ impl FileTemplate {
             outputs.push(output);
         }
         let answer = outputs[outputs.len() - 1];
-        if Answer::of(answer).is_empty() {
+        if Answer::with_type(answer).is_empty() {
             return Err(format!("the last node returns a value of type {answer}, which is no answer"));
         }
         check_uses(&nodes, &parameters)?;
@@ -215,10 +215,10 @@ impl FileTemplate {
         Ok(template)
     }
 
-    fn parameters(&self) -> Checked<Vec<(String, Type)>> {
-        let mut parameters: Vec<(String, Type)> = Vec::new();
+    fn parameters(&self) -> Checked<Vec<(String, ValueType)>> {
+        let mut parameters: Vec<(String, ValueType)> = Vec::new();
         for FileParameter { name, kind } in &self.params {
-            let known = Type::find(kind).filter(|&kind| !Constant::of(kind).is_empty());
+            let known = ValueType::find(kind).filter(|&kind| !Constant::with_type(kind).is_empty());
             let known = known.ok_or_else(|| format!("parameter {name}: no type {kind:?} of parameters"))?;
             if !(name.starts_with('<') && name.ends_with('>'))
                 || parameters.iter().any(|(other, _)| other == name)
@@ -232,7 +232,7 @@ impl FileTemplate {
 }
 
 /// Checks that each parameter is used by one node.
-fn check_uses(nodes: &[TemplateNode], parameters: &[(String, Type)]) -> Checked<()> {
+fn check_uses(nodes: &[TemplateNode], parameters: &[(String, ValueType)]) -> Checked<()> {
     for (number, (name, _)) in parameters.iter().enumerate() {
         let uses = nodes.iter().flat_map(|node| &node.parameters).filter(|&&used| used == number).count();
         if uses != 1 {
@@ -244,7 +244,11 @@ fn check_uses(nodes: &[TemplateNode], parameters: &[(String, Type)]) -> Checked<
 
 impl FileTemplateNode {
     /// The node, and the type of what it returns. `outputs` has the types of the nodes before it.
-    fn check(&self, outputs: &[Type], parameters: &[(String, Type)]) -> Checked<(TemplateNode, Type)> {
+    fn check(
+        &self,
+        outputs: &[ValueType],
+        parameters: &[(String, ValueType)],
+    ) -> Checked<(TemplateNode, ValueType)> {
         let signature = Signature::find(&self.function).ok_or("an unknown function")?;
         let call = Call::find(&self.function).expect("each function of the metadata has a call");
         signature.check(&self.inputs, outputs, self.side_inputs.len())?;
@@ -265,12 +269,13 @@ impl FileTemplateNode {
 }
 
 impl FileConstraint {
-    fn add(&self, template: &mut Template, outputs: &[Type]) -> Checked<()> {
+    fn add(&self, template: &mut Template, outputs: &[ValueType]) -> Checked<()> {
         let wrong = |needed: &str| Err(format!("constraint {}: {needed}", self.kind));
         match self.kind.as_str() {
             "NULL" => {
                 let attribute = |name: &str| {
-                    let is = |(other, kind): &(String, Type)| other == name && *kind != Type::Relation;
+                    let is =
+                        |(other, kind): &(String, ValueType)| other == name && *kind != ValueType::Relation;
                     template.parameters.iter().position(is)
                 };
                 let [serde_json::Value::String(name)] = &self.params[..] else {

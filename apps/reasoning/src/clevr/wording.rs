@@ -5,7 +5,7 @@ use rand::RngExt;
 
 use super::attribute::Attribute;
 use super::function::Constant;
-use super::metadata::Type;
+use super::metadata::ValueType;
 use super::published;
 
 /// Names of two descriptions' parameters, by which a text may say `other`.
@@ -20,7 +20,7 @@ fn draw(rng: &mut Rng, count: usize) -> usize {
 ///
 /// # Errors
 /// Otherwise.
-pub(super) fn check(text: &str, parameters: &[(String, Type)]) -> Result<(), String> {
+pub(super) fn check(text: &str, parameters: &[(String, ValueType)]) -> Result<(), String> {
     let mut left = text;
     while let Some(start) = left.find(['<', '>']) {
         let name = left[start..].find('>').map_or(&left[start..], |end| &left[start..=start + end]);
@@ -44,7 +44,7 @@ pub(super) fn check(text: &str, parameters: &[(String, Type)]) -> Result<(), Str
 /// Parts in square brackets are dropped half of the time.
 pub(super) fn word(
     texts: &[String],
-    parameters: &[(String, Type)],
+    parameters: &[(String, ValueType)],
     values: &[Option<Constant>],
     rng: &mut Rng,
 ) -> String {
@@ -62,10 +62,10 @@ pub(super) fn word(
 }
 
 /// The word of a value before synonyms.
-fn plain_word(kind: Type, value: Option<Constant>) -> &'static str {
+fn plain_word(kind: ValueType, value: Option<Constant>) -> &'static str {
     match value {
         Some(constant) => constant.name(),
-        None if kind == Type::Attribute(Attribute::Shape) => "thing",
+        None if kind == ValueType::Attribute(Attribute::Shape) => "thing",
         None => "",
     }
 }
@@ -73,7 +73,7 @@ fn plain_word(kind: Type, value: Option<Constant>) -> &'static str {
 /// The text without the brackets, and without what is in them half of the time.
 fn drop_options(mut text: String, rng: &mut Rng) -> String {
     while let Some((before, (option, after))) =
-        text.split_once('[').and_then(|(before, rest)| Some((before, rest.split_once(']')?)))
+        text.split_once('[').and_then(|(before, tail)| Some((before, tail.split_once(']')?)))
     {
         let option = if rng.random() { option } else { "" };
         text = format!("{before}{option}{after}");
@@ -84,7 +84,7 @@ fn drop_options(mut text: String, rng: &mut Rng) -> String {
 /// Leaves out `other` in "how many other red cubes are as large as the blue ball?", as the published
 /// generator does where two descriptions differ in a word. A shape without a value counts as the word
 /// `thing`.
-fn without_other(text: String, parameters: &[(String, Type)], values: &[Option<Constant>]) -> String {
+fn without_other(text: String, parameters: &[(String, ValueType)], values: &[Option<Constant>]) -> String {
     let word = |name: &str| {
         let number = parameters.iter().position(|(other, _)| other == name)?;
         Some(plain_word(parameters[number].1, values[number]))

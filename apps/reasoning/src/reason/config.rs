@@ -11,7 +11,7 @@ use cotangent_apps_common::training::TrainingConfig;
 use cotangent_apps_common::{memory, options};
 use serde::{Deserialize, Serialize};
 
-use crate::clevr::MOST_OBJECTS;
+use crate::clevr::MAX_OBJECTS;
 use crate::sort_of_clevr::SIDE;
 
 /// The data.
@@ -258,7 +258,7 @@ impl ReasonConfig {
         let objects = match self.data {
             // Each convolution halves the picture.
             Data::SortOfClevr => (0..self.channels.len()).fold(SIDE, |side, _| side.div_ceil(2)).pow(2),
-            Data::Clevr => MOST_OBJECTS,
+            Data::Clevr => MAX_OBJECTS,
         };
         let places = self.questions_per_scene * if self.questions == Kinds::All { 2 } else { 1 };
         let layers = 4.0 * self.relation_layers as f64;

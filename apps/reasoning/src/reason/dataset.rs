@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::config::{Data, Kinds, ReasonConfig};
 use crate::clevr::questions::BLOCK;
-use crate::clevr::{self, Answer, Generator, Kind, Vocabulary};
+use crate::clevr::{self, Answer, Generator, QuestionKind, Vocabulary};
 use crate::sort_of_clevr::{self, Image, Question as ImageQuestion, Subject};
 
 /// What a question is about.
@@ -176,7 +176,7 @@ fn clevr(config: &ReasonConfig) -> Result<Dataset> {
     Ok(Dataset {
         name: if config.path.is_some() { "CLEVR" } else { "generated CLEVR" }.to_owned(),
         answers: Answer::all().map(|answer| answer.to_string()).collect(),
-        kinds: Kind::ALL.map(|kind| kind.to_string()).to_vec(),
+        kinds: QuestionKind::ALL.map(|kind| kind.to_string()).to_vec(),
         words: words.collect(),
         bits: 0,
         pictures: false,
@@ -240,7 +240,7 @@ fn examples(part: &clevr::Dataset, vocabulary: &Vocabulary) -> std::result::Resu
         questions[question.scene].push(Question {
             reading: Reading::Words(vocabulary.encode(&question.text)?),
             text: question.text.clone(),
-            kind: Kind::ALL.iter().position(|other| *other == kind).expect("in the list") as u32,
+            kind: QuestionKind::ALL.iter().position(|other| *other == kind).expect("in the list") as u32,
             answer: answer.number() as u32,
         });
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 use super::scene;
 use crate::clevr::dataset::Dataset;
 use crate::clevr::questions::Generator;
-use crate::clevr::{Answer, Kind, questions_file, scenes_file};
+use crate::clevr::{Answer, QuestionKind, questions_file, scenes_file};
 
 /// A scene of two objects in the published form.
 const SCENES: &str = r#"{"info": {"split": "val", "version": "1.0"}, "scenes": [{
@@ -53,10 +53,10 @@ fn the_published_forms_are_read() {
     assert_eq!(scene.objects[1].pixels, Some([200.0, 120.0, 9.25]));
     assert_eq!(scene.directions[0], ("above".to_owned(), [0.0, 0.0, 1.0]));
     let [first, second] = &data.questions[..] else { panic!("two questions") };
-    assert_eq!((first.answer, first.kind()), (Answer::find("yes"), Some(Kind::Exist)));
+    assert_eq!((first.answer, first.kind()), (Answer::find("yes"), Some(QuestionKind::Exist)));
     assert_eq!(
         (second.answer, second.kind(), second.family),
-        (Answer::find("1"), Some(Kind::Count), Some(0))
+        (Answer::find("1"), Some(QuestionKind::Count), Some(0))
     );
     let answer = QUESTIONS.replace("\"yes\"", "true");
     assert_eq!(read(SCENES, &answer).unwrap(), data);

@@ -4,8 +4,8 @@ use super::scene;
 use crate::clevr::answer::Answer;
 use crate::clevr::attribute::{Attribute, AttributeValue};
 use crate::clevr::function::{Constant, Function, Value};
-use crate::clevr::kind::Kind;
-use crate::clevr::metadata::{Signature, Type};
+use crate::clevr::kind::QuestionKind;
+use crate::clevr::metadata::{Signature, ValueType};
 use crate::clevr::program::{FileNode, Program};
 use crate::clevr::published::METADATA;
 use crate::clevr::scene::Relation;
@@ -99,7 +99,7 @@ fn the_metadata_and_the_enumerations_agree() {
     };
     for attribute in Attribute::ALL {
         let values: Vec<_> = attribute.values().map(|value| value.name().to_owned()).collect();
-        let listed = names(&file["types"][Type::Attribute(attribute).to_string()]);
+        let listed = names(&file["types"][ValueType::Attribute(attribute).to_string()]);
         assert_eq!(values, listed);
         assert!(attribute.values().all(|value| value.attribute() == attribute));
     }
@@ -179,7 +179,7 @@ fn wrong_programs_are_refused() {
 
 #[test]
 fn the_last_function_is_the_kind() {
-    let kind = |text: &str| Kind::of(&program(text).unwrap()).map(|kind| kind.to_string());
+    let kind = |text: &str| QuestionKind::find(&program(text).unwrap()).map(|kind| kind.to_string());
     let object = "scene, unique 0";
     assert_eq!(kind("scene, exist 0").as_deref(), Some("exist"));
     assert_eq!(kind("scene, count 0").as_deref(), Some("count"));
