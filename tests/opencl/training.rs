@@ -114,6 +114,40 @@ fn a_classifier() {
     assert_eq!(got, classify(&device), "two runs differ");
 }
 
+/// The last states of a reader of pictures, statistics of its maps, and the gradients of its parameters:
+/// convolution, batch normalisation, long short-term memory on the ball.
+fn read_pictures<T: Float>(device: &Device) -> Vec<Tensor<T>> {
+    let (ball, rng) = (PoincareBall::new(-1.0), &mut rng::stream(5, "initial", 0));
+    let (stack, lstm) = (ConvStack::<T>::new(&[2, 3], 3, 3, rng), Lstm::<_, T>::new(ball, 3, 4, rng));
+    let tape = Tape::with_device(device.clone());
+    let pictures = Tensor::from_fn([4, 2, 9, 7], |i| T::nearest(((i * 37 + 11) as f64).sin()));
+    let (maps, batch) = stack.forward_batch(tape.variable(&pictures)); // [4, 3, 3, 3]
+    let places = exp0(ball, maps.reshape([4, 3, 9]).permute(&[2, 0, 1]) * 0.3);
+    let states = lstm.forward(Sequence::new(places).with_lengths(&[9, 4, 7, 1]));
+    let last = *states.last().coordinates();
+    let mut all = vec![last.to_tensor(), batch[0].mean.clone(), batch[0].variance.clone()];
+    let gradients = tape.backward(last.square().sum());
+    let (convolution, norm) = (&stack.convolutions[0], &stack.norms[0]);
+    let flat = [&convolution.filters, &norm.scale, &norm.bias, &lstm.input, &lstm.hidden];
+    all.extend(flat.map(|param| gradients.wrt(param)));
+    all.push(gradients.wrt(&lstm.biases));
+    all
+}
+
+#[test]
+fn a_reader_of_pictures() {
+    fn check<T: Float>() {
+        let Some(device) = device() else { return };
+        let (got, want) = (read_pictures::<T>(&device), read_pictures::<T>(&Device::cpu()));
+        for (k, (got, want)) in got.iter().zip(&want).enumerate() {
+            let difference = difference(got, want);
+            assert!(difference <= 64.0, "{}, output {k}: {difference} ulp", T::NAME);
+        }
+    }
+    check::<f32>();
+    check::<f64>();
+}
+
 #[test]
 fn what_is_not_finite_is_named_and_changes_nothing() {
     let Some(device) = device() else { return };

@@ -2,6 +2,7 @@
 //! only once.
 
 mod bad_shapes;
+mod batch_norm;
 mod common;
 mod draws;
 mod formulas;
