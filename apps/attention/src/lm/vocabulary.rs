@@ -102,7 +102,7 @@ pub enum Vocabulary {
     /// Words.
     Words(Words),
     /// Words and parts of words.
-    Bpe(Bpe),
+    Bpe(Box<Bpe>),
 }
 
 impl Vocabulary {
@@ -118,7 +118,7 @@ impl Vocabulary {
             }
             TokensOption::Bpe => {
                 let size = config.vocabulary.unwrap_or(BPE_SIZE);
-                Vocabulary::Bpe(Bpe::train(lines.iter().map(String::as_str), size)?)
+                Vocabulary::Bpe(Box::new(Bpe::train(lines.iter().map(String::as_str), size)?))
             }
         })
     }
@@ -138,7 +138,7 @@ impl Vocabulary {
     pub fn load(path: &Path, tokens: TokensOption) -> Result<Self> {
         Ok(match tokens {
             TokensOption::Words => Vocabulary::Words(Words::load(path)?),
-            TokensOption::Bpe => Vocabulary::Bpe(Bpe::load(path)?),
+            TokensOption::Bpe => Vocabulary::Bpe(Box::new(Bpe::load(path)?)),
         })
     }
 
