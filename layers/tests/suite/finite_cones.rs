@@ -35,16 +35,16 @@ fn the_ancestor_is_the_deepest() {
         // How far, as an angle, both are from being in one cone whose apex has this depth.
         let energy = |depth: f64| {
             let apexes = (0..=2000).map(|i| point(depth, angle * f64::from(i) / 2000.0));
-            let both = apexes.map(|apex| {
+            let energies = apexes.map(|apex| {
                 let [a, b] = [&x, &y].map(|x| ball.cone_energy(&apex, x, 0.5 * light.sinh()));
                 a.max(b)
             });
-            both.fold(f64::INFINITY, f64::min)
+            energies.fold(f64::INFINITY, f64::min)
         };
         if depth > light {
             ancestors += 1;
-            let (there, beyond) = (energy(depth), energy(depth + 0.02));
-            assert!(there < 5e-3 && beyond > 1.5 * there && beyond > 2e-3, "{depth}: {there} {beyond}");
+            let (least, beyond) = (energy(depth), energy(depth + 0.02));
+            assert!(least < 5e-3 && beyond > 1.5 * least && beyond > 2e-3, "{depth}: {least} {beyond}");
         } else {
             geodesics += 1;
             assert!(energy(light + 1e-9) > 1e-3, "{depth} {light}");
