@@ -100,7 +100,7 @@ pub struct LmConfig {
     #[serde(with = "config::known")]
     pub context: Option<usize>,
     /// Passes over the training text.
-    #[arg(long, default_value_t = 8, help_heading = "Training")]
+    #[arg(long, default_value_t = 5, help_heading = "Training")]
     pub epochs: u64,
     /// Number of blocks in a batch.
     #[arg(long, default_value_t = 8, help_heading = "Training")]
