@@ -73,7 +73,7 @@ pub struct LmConfig {
     /// --tokens bpe, which needs 300 or more].
     #[arg(long, help_heading = "Data")]
     pub vocabulary: Option<usize>,
-    /// Words that occur less often in the training text become the token <unk>.
+    /// Words that occur less often in the training text become one token, that of unknown words.
     #[arg(long, default_value_t = 1, help_heading = "Data")]
     pub min_count: u64,
     /// How words become vectors, and states become probabilities of words [default: adaptive, but plain with
