@@ -135,22 +135,22 @@ impl<T: Float> RelationNetwork<T> {
         let values = self.values(objects, contexts);
         let shape = values.shape();
         let &[batch, questions, n, _, e] = shape.axes() else { unreachable!("pairs in contexts") };
-        let weights = self.weights(objects, contexts, absent);
-        let read = match weights {
+        let read = match self.weights(objects, contexts, absent) {
             None => values.reshape([batch, questions, n * n, e]),
             Some(weights) => self.read(weights.broadcast_to([batch, questions, n, n]), values),
         };
         let read = match absent {
-            Some(absent) if self.matching.is_some() => {
+            Some(absent) => {
                 let absent = absent.reshape([batch, 1, n, 1]).broadcast_to([batch, questions, n, 1]);
                 read.masked_fill(absent, 0.0)
             }
-            _ => read,
+            None => read,
         };
         self.result(read.sum_axis(-2))
     }
 
-    /// f: the weights of pairs, `[batch, contexts or 1, n, n]`. `None` if all are 1.
+    /// f: the weights with which objects read others, `[batch, contexts or 1, n, n]`. Those of absent objects
+    /// are 0. `None` if all are 1.
     ///
     /// # Panics
     /// If the shapes do not fit.
@@ -162,16 +162,11 @@ impl<T: Float> RelationNetwork<T> {
         absent: Option<Var<'t, T>>,
     ) -> Option<Var<'t, T>> {
         self.check(objects, contexts, absent);
-        let (shape, tape) = (objects.shape(), objects.tape());
-        let [batch, n] = [shape[0], shape[1]];
+        let [batch, n] = [objects.shape()[0], objects.shape()[1]];
         let hidden = absent.map(|absent| absent.reshape([batch, 1, 1, n]));
         let Some(Matching { queries, keys, attention }) = &self.matching else {
-            // Where two objects are present their pair counts.
-            let present = |absent: Var<'t, T>| tape.scalar(1.0).masked_fill(absent, 0.0);
-            return absent.map(|absent| {
-                let [a, b] = [[batch, 1, n, 1], [batch, 1, 1, n]].map(|axes| present(absent.reshape(axes)));
-                a * b
-            });
+            let present = |hidden| objects.tape().scalar(1.0).masked_fill(hidden, 0.0);
+            return hidden.map(|hidden| present(hidden).broadcast_to([batch, 1, n, n]));
         };
         let [queries, keys] = [queries, keys].map(|layer| linear(layer, &[objects.insert_axis(1)], contexts));
         Some(attention.aggregated_weights(queries, keys, hidden.map_or(Mask::None, Mask::Hidden)))
