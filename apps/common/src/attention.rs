@@ -140,8 +140,8 @@ pub struct AttentionOptions {
     #[arg(long, value_enum, default_value_t = ValuesOption::Exp, help_heading = "Model")]
     #[serde(default)]
     pub values: ValuesOption,
-    /// Height of the light source of penumbral cones [default: 1], or its radius for entailment cones [default:
-    /// 0.2]; a positive number.
+    /// Height of the light source of penumbral cones [default: 1], or its radius for entailment cones
+    /// [default: 0.2]; a positive number.
     #[arg(long, allow_negative_numbers = true, help_heading = "Model")]
     pub light: Option<f64>,
     /// Radius of the balls of umbral cones, of a light at infinity or at a point; a positive number [default:

@@ -1,5 +1,5 @@
-//! Charts as SVG: bars, and the parts of other charts, which are the sheet with its title, texts, and the rules
-//! of an axis with round numbers.
+//! Charts as SVG: bars, and the parts of other charts, which are the sheet with its title, texts, and the
+//! rules of an axis with round numbers.
 
 use std::path::Path;
 
@@ -65,8 +65,8 @@ impl Frame {
     }
 }
 
-/// The distance of ticks on an axis of this length: 1, 2 or 5 times a power of ten, so that there are three to
-/// seven of them.
+/// The distance of ticks on an axis of this length: 1, 2 or 5 times a power of ten, so that there are three
+/// to seven of them.
 pub fn step(length: f64) -> f64 {
     let power = 10.0_f64.powf((length / 6.0).log10().floor());
     let steps = [1.0, 2.0, 5.0].map(|factor| factor * power);

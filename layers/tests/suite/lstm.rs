@@ -110,8 +110,8 @@ fn steps_are_the_equations_on_rows() {
             c = ball.add(&times(&f, &c), &times(&i, &tanh(&sum(3))));
             h = times(&o, &tanh(&c));
         }
-        let both: Vec<f64> = h.iter().chain(c.iter()).copied().collect();
-        close(&state(&lstm, ball, &x), &Tensor::new([1, 2 * M], both), 1e-14);
+        let want: Vec<f64> = h.iter().chain(c.iter()).copied().collect();
+        close(&state(&lstm, ball, &x), &Tensor::new([1, 2 * M], want), 1e-14);
     }
 }
 
