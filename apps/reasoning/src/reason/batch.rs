@@ -53,18 +53,14 @@ impl<'a> Batch<'a> {
     }
 
     /// The pictures, `[batch, 3, SIDE, SIDE]`, if the scenes are pictures.
-    pub(super) fn images<'t, T: Float>(&self, tape: &'t Tape<T>) -> Option<Var<'t, T>> {
+    pub(super) fn images<'t>(&self, tape: &'t Tape<f32>) -> Option<Var<'t, f32>> {
         let images = self.examples.iter().map(|example| match &example.scene {
             Scene::Image(image) => Some(image),
             Scene::Objects(_) => None,
         });
         let images: Vec<_> = images.collect::<Option<_>>()?;
-        let mut drawn = vec![0.0; 3 * SIDE * SIDE];
         Some(tape.constant_with([images.len(), 3, SIDE, SIDE], |pixels| {
-            for (pixels, image) in pixels.chunks_mut(3 * SIDE * SIDE).zip(images) {
-                image.draw(&mut drawn);
-                pixels.iter_mut().zip(&drawn).for_each(|(pixel, &level)| *pixel = T::nearest(level.into()));
-            }
+            pixels.chunks_mut(3 * SIDE * SIDE).zip(images).for_each(|(pixels, image)| image.draw(pixels));
         }))
     }
 
@@ -73,7 +69,7 @@ impl<'a> Batch<'a> {
     ///
     /// # Panics
     /// If a scene is a picture, or no scene has objects.
-    pub(super) fn objects<'t, T: Float>(&self, tape: &'t Tape<T>) -> [Var<'t, T>; 2] {
+    pub(super) fn objects<'t>(&self, tape: &'t Tape<f32>) -> [Var<'t, f32>; 2] {
         let scenes = self.examples.iter().map(|example| match &example.scene {
             Scene::Objects(scene) => scene,
             Scene::Image(_) => panic!("Batch: objects of a picture"),
@@ -82,25 +78,21 @@ impl<'a> Batch<'a> {
         let n = scenes.iter().map(|scene| scene.objects.len()).max().unwrap_or(0);
         let rows = tape.constant_with([scenes.len(), n, FEATURES], |numbers| {
             for (places, scene) in numbers.chunks_mut(n * FEATURES).zip(&scenes) {
-                let rows = features(scene);
-                places
-                    .iter_mut()
-                    .zip(rows.iter().flatten())
-                    .for_each(|(place, &x)| *place = T::nearest(x.into()));
+                places.copy_from_slice(&features(scene).as_flattened()[..n * FEATURES]);
             }
         });
         let absent = tape.constant_with([scenes.len(), n], |numbers| {
             for (places, scene) in numbers.chunks_mut(n).zip(&scenes) {
                 let (present, absent) = places.split_at_mut(scene.objects.len());
-                present.fill(T::zero());
-                absent.fill(T::one());
+                present.fill(0.0);
+                absent.fill(1.0);
             }
         });
         [rows, absent]
     }
 
     /// The bits of questions that are read so, `[batch, places, bits]`. Empty places have zeros.
-    pub(super) fn bits<'t, T: Float>(&self, tape: &'t Tape<T>) -> Option<Var<'t, T>> {
+    pub(super) fn bits<'t>(&self, tape: &'t Tape<f32>) -> Option<Var<'t, f32>> {
         let readings = self.examples.iter().flat_map(|example| &example.questions).map(|q| &q.reading);
         let bits = readings.map(|reading| match reading {
             Reading::Bits(bits) => Some(bits),
@@ -109,10 +101,9 @@ impl<'a> Batch<'a> {
         let bits: Vec<&Vec<f32>> = bits.collect::<Option<_>>()?;
         let width = bits[0].len();
         Some(tape.constant_with([self.examples.len(), self.places, width], |numbers| {
-            numbers.fill(T::zero());
+            numbers.fill(0.0);
             for (place, bits) in self.rows().into_iter().zip(bits) {
-                let place = &mut numbers[place as usize * width..][..width];
-                place.iter_mut().zip(bits).for_each(|(place, &bit)| *place = T::nearest(bit.into()));
+                numbers[place as usize * width..][..width].copy_from_slice(bits);
             }
         }))
     }

@@ -5,12 +5,12 @@ use cotangent_apps_common::application::Application;
 use cotangent_apps_common::attention::Scores;
 use cotangent_apps_common::command_line::parse_app_with;
 use cotangent_apps_common::error::{Result, exit_code};
+use cotangent_apps_common::say;
 use cotangent_apps_common::seeds::{self, Summary};
 use cotangent_apps_common::training::TrainingOptions;
-use cotangent_apps_common::{config, say};
 
 use super::dataset::Dataset;
-use super::{Data, Matching, ReasonConfig, ReasonMetrics, train};
+use super::{Data, Kinds, Matching, ReasonConfig, ReasonMetrics, train};
 
 /// The application `reason`.
 pub const APP: Application = Application {
@@ -122,12 +122,14 @@ fn report(metrics: &ReasonMetrics) {
 }
 
 /// The published accuracy on relational questions of Sort-of-CLEVR, and where it is from.
-fn published(config: &ReasonConfig) -> Option<(f64, String)> {
-    let relational = config.data == Data::SortOfClevr && config::name(config.questions) == "relational";
-    match config.matching {
-        Matching::None if relational => Some((96.0, "relation network, 2000 units (Gulcehre et al. 2019)")),
-        Matching::Hyperbolic if relational => Some((99.2, "hyperbolic, best method (Gulcehre et al. 2019)")),
+fn published(config: &ReasonConfig) -> Option<(f64, &'static str)> {
+    match (config.data, config.questions, config.matching) {
+        (Data::SortOfClevr, Kinds::Relational, Matching::None) => {
+            Some((96.0, "relation network, 2000 units (Gulcehre et al. 2019)"))
+        }
+        (Data::SortOfClevr, Kinds::Relational, Matching::Hyperbolic) => {
+            Some((99.2, "hyperbolic, best method (Gulcehre et al. 2019)"))
+        }
         _ => None,
     }
-    .map(|(accuracy, source)| (accuracy, source.to_owned()))
 }

@@ -8,7 +8,7 @@ use cotangent_apps_common::attention::{AttentionOptions, Scores};
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::training::TrainingConfig;
-use cotangent_apps_common::{memory, options};
+use cotangent_apps_common::{config, memory, options};
 use serde::{Deserialize, Serialize};
 
 use crate::clevr::MAX_OBJECTS;
@@ -92,7 +92,7 @@ pub struct ReasonConfig {
     #[arg(help_heading = "Data")]
     pub held_out: usize,
     /// Questions about each scene, of each of the two kinds, of --data sort-of-clevr.
-    #[arg(long, default_value_t = 10, help_heading = "Data")]
+    #[arg(long, default_value_t = PER_SCENE, help_heading = "Data")]
     pub questions_per_scene: usize,
     /// Seed of the scenes and their questions.
     #[arg(long, default_value_t = 1, help_heading = "Data")]
@@ -223,6 +223,7 @@ impl ReasonConfig {
         options::positive(&[("lr", self.lr), ("clip", self.clip)])?;
         options::below_one(&[("dropout", self.dropout)])?;
         self.check_data()?;
+        self.check_matching()?;
         options::steps(self.epochs, self.scenes.div_ceil(self.batch) as u64)?;
         self.check_memory()?;
         self.options.score(&self.attention, scores, ("key-dim", self.key_dim), self.units)
@@ -243,18 +244,43 @@ impl ReasonConfig {
             Data::Clevr if self.questions != Kinds::Relational => {
                 Err(AppError::usage("--questions: --data clevr has no such kinds"))
             }
+            Data::Clevr if per_scene != PER_SCENE => {
+                Err(AppError::usage("--questions-per-scene: --data clevr has its own number"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks that no option of the matching is given if objects do not match.
+    fn check_matching(&self) -> Result<()> {
+        let without = ReasonConfig { attention: "dot".to_owned(), options: unmatched(), ..self.clone() };
+        match config::difference(&without, self, &[]) {
+            Some(option) if self.matching == Matching::None => {
+                Err(AppError::usage(format!("--{option}: --matching none has none")))
+            }
             _ => Ok(()),
         }
     }
 
     /// Checks that the training fits in memory: the parameters, and the pairs of a step's scenes.
     fn check_memory(&self) -> Result<()> {
-        let squares: Vec<f64> = [&self.relation()[..], &self.read_out]
-            .concat()
-            .windows(2)
-            .map(|pair| pair[0] as f64 * pair[1] as f64)
-            .collect();
-        memory::training(&[("units", self.units)], squares.iter().sum(), Precision::F32)?;
+        let products =
+            |units: &[usize]| -> f64 { units.windows(2).map(|pair| pair[0] as f64 * pair[1] as f64).sum() };
+        let networks = products(&[&self.relation()[..], &self.read_out].concat());
+        let largest = |list: &[usize]| list.iter().copied().max().unwrap_or(0);
+        let sizes = [
+            ("units", self.units),
+            ("read-out", largest(&self.read_out)),
+            ("channels", largest(&self.channels)),
+            ("question-dim", self.question_dim),
+        ];
+        let reader = 4.0 * (self.question_dim as f64) * (self.word_dim + self.question_dim) as f64;
+        let least = networks
+            + match self.data {
+                Data::SortOfClevr => 9.0 * products(&self.channels),
+                Data::Clevr => reader,
+            };
+        memory::training(&sizes, least, Precision::F32)?;
         let objects = match self.data {
             // Each convolution halves the picture.
             Data::SortOfClevr => (0..self.channels.len()).fold(SIDE, |side, _| side.div_ceil(2)).pow(2),
@@ -268,8 +294,16 @@ impl ReasonConfig {
     }
 }
 
+/// Questions of each kind about a scene, as published.
+const PER_SCENE: usize = 10;
+
 /// Different questions of each kind about a scene.
 const QUESTIONS: usize = 18;
+
+/// The options of the attention when no option is given and objects do not match.
+fn unmatched() -> AttentionOptions {
+    config::parse::<ReasonConfig>(&["--matching", "none"]).options
+}
 
 impl TrainingConfig for ReasonConfig {
     const DATA: &'static str = "scenes";

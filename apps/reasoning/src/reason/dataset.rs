@@ -135,7 +135,7 @@ fn sort_of_clevr(config: &ReasonConfig) -> Dataset {
         let question = |question: ImageQuestion| Question {
             reading: Reading::Bits(question.bits().to_vec()),
             text: question.text(),
-            kind: Subject::ALL.iter().position(|kind| *kind == question.subject).expect("in the list") as u32,
+            kind: question.subject as u32,
             answer: question.answer(&image),
         };
         let questions = kinds.iter().flat_map(of_kind).map(question).collect();
@@ -166,11 +166,14 @@ fn clevr(config: &ReasonConfig) -> Result<Dataset> {
     };
     let texts = train.questions.iter().map(|question| &question.text[..]);
     let vocabulary = Vocabulary::new(texts);
-    let source = config.path.as_deref().unwrap_or(Path::new("generated"));
     let examples = |part: &clevr::Dataset, split: &str| {
-        let file = published_file(source, split, "questions");
-        examples(part, &vocabulary)
-            .map_err(|message| AppError::usage(format!("{}: {message}", file.display())))
+        examples(part, &vocabulary).map_err(|message| match &config.path {
+            Some(path) => {
+                let file = published_file(path, split, "questions");
+                AppError::usage(format!("{}: {message}", file.display()))
+            }
+            None => AppError::usage(message),
+        })
     };
     let words = ["unknown".to_owned()].into_iter().chain(vocabulary.words().iter().cloned());
     Ok(Dataset {
@@ -240,7 +243,7 @@ fn examples(part: &clevr::Dataset, vocabulary: &Vocabulary) -> std::result::Resu
         questions[question.scene].push(Question {
             reading: Reading::Words(vocabulary.encode(&question.text)?),
             text: question.text.clone(),
-            kind: QuestionKind::ALL.iter().position(|other| *other == kind).expect("in the list") as u32,
+            kind: kind as u32,
             answer: answer.number() as u32,
         });
     }

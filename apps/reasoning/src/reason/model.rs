@@ -12,12 +12,12 @@ use crate::clevr::features::FEATURES;
 /// Relations between the objects of a scene, read for a question: Santoro et al. 2017; with attention
 /// Gulcehre et al. 2019, section 3.2.
 #[derive(Clone, Debug, Module)]
-pub(super) struct Reasoner<T: Float = f32> {
+pub(super) struct Reasoner {
     /// Turns a picture into objects. Scenes that are lists of objects need none.
-    pub(super) vision: Option<ConvStack<T>>,
+    pub(super) vision: Option<ConvStack>,
     /// Reads questions of words. Those of bits need none.
-    reader: Option<Reader<T>>,
-    network: RelationNetwork<T>,
+    reader: Option<Reader>,
+    network: RelationNetwork,
     /// Whether the scene is hidden.
     #[module(skip)]
     blind: bool,
@@ -25,14 +25,14 @@ pub(super) struct Reasoner<T: Float = f32> {
 
 /// Reads a question word by word; its last state is the context.
 #[derive(Clone, Debug, Module)]
-struct Reader<T: Float = f32> {
-    words: Embedding<Euclidean, T>,
-    lstm: Lstm<Euclidean, T>,
+struct Reader {
+    words: Embedding<Euclidean>,
+    lstm: Lstm<Euclidean>,
 }
 
-impl<T: Float> Reader<T> {
+impl Reader {
     /// The states after the last words, `[questions, width]`.
-    fn forward<'t>(&self, tape: &'t Tape<T>, questions: &[&[u32]]) -> Var<'t, T> {
+    fn forward<'t>(&self, tape: &'t Tape<f32>, questions: &[&[u32]]) -> Var<'t, f32> {
         let padded = Padded::new(questions.iter().copied());
         let words = self.words.forward(tape, &padded.words).arrange(padded.shape());
         *self.lstm.forward(Sequence::new(words).with_lengths(&padded.lengths)).last().coordinates()
@@ -48,9 +48,9 @@ const TOGETHER: usize = 32;
 /// Largest absolute value of a word's initial coordinate.
 const WORDS: f64 = 1.0;
 
-impl<T: Float> Reasoner<T> {
+impl Reasoner {
     /// The model before the first step. Its random stream is named `"initial"`.
-    pub(super) fn new(config: &ReasonConfig, data: &Dataset, score: &dyn Score<T>) -> Self {
+    pub(super) fn new(config: &ReasonConfig, data: &Dataset, score: &dyn Score<f32>) -> Self {
         let rng = &mut rng::stream(config.seed, "initial", 0);
         let channels = [&[3], &config.channels[..]].concat();
         let vision = data.pictures.then(|| ConvStack::new(&channels, 3, 2, rng));
@@ -85,7 +85,7 @@ impl<T: Float> Reasoner<T> {
 
     /// The logits of the questions, `[questions, answers]`. While training, maps are normalised by the
     /// statistics of the batch.
-    pub(super) fn logits<'t>(&self, tape: &'t Tape<T>, batch: &Batch<'_>) -> Var<'t, T> {
+    pub(super) fn logits<'t>(&self, tape: &'t Tape<f32>, batch: &Batch<'_>) -> Var<'t, f32> {
         let (objects, absent) = self.objects(tape, batch);
         let logits = self.network.forward(objects, self.contexts(tape, batch), absent);
         let [scenes, places] = batch.sizes();
@@ -93,14 +93,14 @@ impl<T: Float> Reasoner<T> {
     }
 
     /// The weights of pairs of objects, `[scenes, questions or 1, n, n]`. `None` if objects do not match.
-    pub(super) fn weights<'t>(&self, tape: &'t Tape<T>, batch: &Batch<'_>) -> Option<Var<'t, T>> {
+    pub(super) fn weights<'t>(&self, tape: &'t Tape<f32>, batch: &Batch<'_>) -> Option<Var<'t, f32>> {
         self.network.matching.as_ref()?;
         let (objects, absent) = self.objects(tape, batch);
         self.network.weights(objects, self.contexts(tape, batch), absent)
     }
 
     /// The mean loss of the questions.
-    pub(super) fn loss<'t>(&self, tape: &'t Tape<T>, batch: &Batch<'_>) -> Var<'t, T> {
+    pub(super) fn loss<'t>(&self, tape: &'t Tape<f32>, batch: &Batch<'_>) -> Var<'t, f32> {
         loss::cross_entropy(self.logits(tape, batch), &batch.answers(), 0.0)
     }
 
@@ -112,7 +112,7 @@ impl<T: Float> Reasoner<T> {
 
     /// Sets the running statistics to the mean of those of batches of some examples: Ioffe & Szegedy 2015,
     /// algorithm 2.
-    pub(super) fn observe(&mut self, tape: &mut Tape<T>, examples: &[Example]) {
+    pub(super) fn observe(&mut self, tape: &mut Tape<f32>, examples: &[Example]) {
         let Some(vision) = self.vision.as_mut().filter(|_| !self.blind) else { return };
         for (number, examples) in examples.chunks(TOGETHER).enumerate() {
             tape.reset();
@@ -125,7 +125,7 @@ impl<T: Float> Reasoner<T> {
     }
 
     /// The objects of the scenes, `[scenes, n, width]`, and which of them are absent, `[scenes, n]`.
-    fn objects<'t>(&self, tape: &'t Tape<T>, batch: &Batch<'_>) -> (Var<'t, T>, Option<Var<'t, T>>) {
+    fn objects<'t>(&self, tape: &'t Tape<f32>, batch: &Batch<'_>) -> (Var<'t, f32>, Option<Var<'t, f32>>) {
         if self.blind {
             let width = self.network.first.weights[0].value().width();
             return (tape.zeros([batch.sizes()[0], 1, width]), None);
@@ -140,7 +140,7 @@ impl<T: Float> Reasoner<T> {
     }
 
     /// The questions, `[scenes, places, width]`.
-    fn contexts<'t>(&self, tape: &'t Tape<T>, batch: &Batch<'_>) -> Var<'t, T> {
+    fn contexts<'t>(&self, tape: &'t Tape<f32>, batch: &Batch<'_>) -> Var<'t, f32> {
         let Some(reader) = &self.reader else { return batch.bits(tape).expect("questions as bits") };
         let states = reader.forward(tape, &batch.words());
         let [scenes, places] = batch.sizes();
@@ -150,12 +150,12 @@ impl<T: Float> Reasoner<T> {
 
 /// The objects of maps `[scenes, channels, height, width]`: what all channels say at a place, and the place,
 /// from −1 to 1: `[scenes, height · width, channels + 2]`.
-fn located<T: Float>(maps: Var<'_, T>) -> Var<'_, T> {
+fn located(maps: Var<'_, f32>) -> Var<'_, f32> {
     let shape = maps.shape();
     let &[scenes, channels, height, width] = shape.axes() else { unreachable!("maps") };
     let tape = maps.tape();
     let places = tape.constant_with([scenes, height * width, PLACE], |numbers| {
-        let part = |i: usize, n: usize| T::nearest((2 * i + 1) as f64 / n as f64 - 1.0);
+        let part = |i: usize, n: usize| (2 * i + 1) as f32 / n as f32 - 1.0;
         for (i, place) in numbers.chunks_mut(PLACE).enumerate() {
             let position = i % (height * width);
             place.copy_from_slice(&[part(position % width, width), part(position / width, height)]);

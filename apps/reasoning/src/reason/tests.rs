@@ -72,8 +72,7 @@ fn the_blind_see_questions_alone() {
     }
 }
 
-/// Questions whose answer does not need other objects are answered by the most common answer of their kind
-/// about half of the time, counts less often.
+/// Each kind has an answer of its own: a shape, or one of the numbers in the middle for counts.
 #[test]
 fn most_common_answers_are_of_training() {
     let all = ["--scenes", "300", "--held-out", "4", "--questions", "all", "--questions-per-scene", "9"];

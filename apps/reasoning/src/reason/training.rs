@@ -1,7 +1,7 @@
 //! Training and testing a model.
 
 use cotangent::layers::Score;
-use cotangent::optim::train::{History, TrainError};
+use cotangent::optim::train::History;
 use cotangent::prelude::*;
 use cotangent_apps_common::attention::Scores;
 use cotangent_apps_common::error::Result;
@@ -104,7 +104,7 @@ impl Run<'_> {
                 let examples: Vec<&Example> = items.iter().map(|&i| &data.train[i as usize]).collect();
                 model.loss(tape, &Batch::new(&examples))
             },
-            |model, _| self.validate(model, tape),
+            |model, _| Ok(self.validate(model, tape)),
         )?;
         drop(trainer);
         progress.finish();
@@ -113,11 +113,11 @@ impl Run<'_> {
 
     /// The accuracy on the scenes for validation, after the running statistics are those of the model. NaN if
     /// a logit is no finite number, which ends the training.
-    fn validate(&self, model: &mut Reasoner, tape: &mut Tape<f32>) -> std::result::Result<f64, TrainError> {
+    fn validate(&self, model: &mut Reasoner, tape: &mut Tape<f32>) -> f64 {
         let observed = self.data.train.len().min(OBSERVED);
         model.observe(tape, &self.data.train[..observed]);
         let answers = answer(model, self.data, &self.data.validation, tape);
-        Ok(if answers.not_finite > 0 { f64::NAN } else { answers.accuracy() })
+        if answers.not_finite > 0 { f64::NAN } else { answers.accuracy() }
     }
 
     /// Tests the model.

@@ -78,7 +78,7 @@ impl Image {
         }
     }
 
-    /// Whether no objects touch, and no two are equally far from a third.
+    /// Whether no objects touch, and each has a single nearest and a single farthest other object.
     fn is_clear(&self) -> bool {
         self.objects.iter().enumerate().all(|(i, object)| {
             let others = self.objects.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, other)| other);

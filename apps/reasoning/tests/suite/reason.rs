@@ -81,6 +81,10 @@ fn bad_options_are_refused() {
         ("--key-dim 1", "--key-dim 1: --attention polar-distance needs 2 or more"),
         ("--attention cone", "invalid value 'cone'"),
         ("--path data", "--path: --data sort-of-clevr is generated and has none"),
+        ("--matching none --attention distance", "--attention: --matching none has none"),
+        ("--matching none --learn-sharpness", "--learn-sharpness: --matching none has none"),
+        ("--data clevr --questions-per-scene 5", "--questions-per-scene: --data clevr has its own number"),
+        ("--channels 32,9000000,9000000", "--channels 9000000"),
         ("--data clevr --questions all", "--questions: --data clevr has no such kinds"),
     ];
     for (more, message) in cases {
