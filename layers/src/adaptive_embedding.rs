@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use cotangent_engine::rng::Rng;
-use cotangent_engine::{Float, Tape, Tensor, Var};
+use cotangent_engine::{Float, Tape, Var};
 use cotangent_manifolds::{Euclidean, Module, Param};
-use rand::RngExt;
-use rand_distr::StandardNormal;
+
+use crate::init;
 
 /// A vocabulary in bands. Words are numbered by falling frequency, so the first band has the most frequent
 /// ones. Grave et al. 2017, section 4.2, call them clusters.
@@ -107,8 +107,7 @@ impl<T: Float> AdaptiveEmbedding<T> {
     pub fn new(bands: Bands, width: usize, factor: usize, rng: &mut Rng) -> Self {
         assert!(width > 0 && factor > 0, "AdaptiveEmbedding: width {width}, factor {factor}");
         let mut normal = |name: &str, rows: usize, columns: usize, variance: f64| {
-            let draw = |_| T::nearest(variance.sqrt() * rng.sample::<f64, _>(StandardNormal));
-            Param::new(name, Euclidean, Tensor::from_fn([rows, columns], draw))
+            Param::new(name, Euclidean, init::normal(rows, columns, variance.sqrt(), rng))
         };
         let (mut tables, mut projections) = (Vec::new(), Vec::new());
         for (band, (words, columns)) in bands.ranges().zip(band_widths(width, factor)).enumerate() {

@@ -2,12 +2,11 @@
 //! GPUs*).
 
 use cotangent_engine::rng::Rng;
-use cotangent_engine::{Float, Tensor, Var, loss};
+use cotangent_engine::{Float, Var, loss};
 use cotangent_manifolds::{Euclidean, Module, Param};
-use rand::RngExt;
-use rand_distr::StandardNormal;
 
 use crate::adaptive_embedding::AdaptiveEmbedding;
+use crate::init;
 
 /// A softmax over the words of the first band and the other bands as wholes, and a softmax within each other
 /// band: the probability of a word of band i is `p(band i) p(word | band i)`. A loss computes only the bands
@@ -40,10 +39,8 @@ impl<T: Float> AdaptiveSoftmax<T> {
     pub fn new(words: &AdaptiveEmbedding<T>, rng: &mut Rng) -> Self {
         let (others, width) = (words.bands.count() - 1, words.tables[0].value().width());
         let deviation = (width as f64).powf(-0.5);
-        let bands = (others > 0).then(|| {
-            let draw = |_| T::nearest(deviation * rng.sample::<f64, _>(StandardNormal));
-            Param::new("bands", Euclidean, Tensor::from_fn([others, width], draw))
-        });
+        let bands =
+            (others > 0).then(|| Param::new("bands", Euclidean, init::normal(others, width, deviation, rng)));
         AdaptiveSoftmax { bands }
     }
 

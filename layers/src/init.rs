@@ -18,11 +18,15 @@ pub fn glorot_uniform<T: Float>(m: usize, n: usize, rng: &mut Rng) -> Tensor<T> 
     Tensor::from_fn([m, n], |_| T::nearest(rng.random_range(-range..=range)))
 }
 
+/// Numbers `[m, n]`, normal with this standard deviation.
+pub fn normal<T: Float>(m: usize, n: usize, deviation: f64, rng: &mut Rng) -> Tensor<T> {
+    Tensor::from_fn([m, n], |_| T::nearest(deviation * rng.sample::<f64, _>(StandardNormal)))
+}
+
 /// A weight `[m, n]`, normal with standard deviation `√(2/n)`, for layers before a ReLU. He et al. 2015,
 /// eq. 10.
 pub fn he_normal<T: Float>(m: usize, n: usize, rng: &mut Rng) -> Tensor<T> {
-    let deviation = (2.0 / n as f64).sqrt();
-    Tensor::from_fn([m, n], |_| T::nearest(deviation * rng.sample::<f64, _>(StandardNormal)))
+    normal(m, n, (2.0 / n as f64).sqrt(), rng)
 }
 
 /// A weight `[m, n]` with orthonormal columns, or orthonormal rows where m < n, uniform among all such

@@ -5,12 +5,12 @@ use std::ops::Range;
 
 use clap::ValueEnum;
 use cotangent::engine::rng::Rng;
-use cotangent::layers::{EncoderLayer, NormOrder, PositionEmbedding, Score, TransformerSizes, position};
+use cotangent::layers::{
+    EncoderLayer, NormOrder, PositionEmbedding, Score, TransformerSizes, init, position,
+};
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::options;
-use rand::RngExt;
-use rand_distr::StandardNormal;
 use serde::{Deserialize, Serialize};
 
 use crate::attention::{AttentionOptions, Scores};
@@ -26,6 +26,15 @@ pub enum NormOption {
     Pre,
     /// After each sum: norm(x + f(x)).
     Post,
+}
+
+impl From<NormOption> for NormOrder {
+    fn from(norm: NormOption) -> Self {
+        match norm {
+            NormOption::Pre => NormOrder::Pre,
+            NormOption::Post => NormOrder::Post,
+        }
+    }
 }
 
 /// How the positions of tokens are encoded.
@@ -72,10 +81,7 @@ impl Body<'_> {
             head: self.head(),
             hidden: self.hidden,
             dropout: self.dropout,
-            order: match self.norm {
-                NormOption::Pre => NormOrder::Pre,
-                NormOption::Post => NormOrder::Post,
-            },
+            order: self.norm.into(),
         }
     }
 
@@ -153,10 +159,8 @@ impl Body<'_> {
 }
 
 /// Normal vectors of variance 1/width: `[rows, width]`.
-pub(crate) fn table(name: &str, rows: usize, width: usize, rng: &mut Rng) -> Param<Euclidean, f32> {
-    let deviation = (width as f64).powf(-0.5);
-    let draw = |_| (deviation * rng.sample::<f64, _>(StandardNormal)) as f32;
-    Param::new(name, Euclidean, Tensor::from_fn([rows, width], draw))
+pub(crate) fn table<T: Float>(name: &str, rows: usize, width: usize, rng: &mut Rng) -> Param<Euclidean, T> {
+    Param::new(name, Euclidean, init::normal(rows, width, (width as f64).powf(-0.5), rng))
 }
 
 /// The ball of hyperbolic positions.

@@ -6,15 +6,12 @@
 
 use std::sync::Arc;
 
-use cotangent::engine::rng::Rng;
 use cotangent::layers::{EncoderLayer, NormOrder, TransformerSizes};
 use cotangent::prelude::*;
-use rand::RngExt;
-use rand_distr::StandardNormal;
 
 use super::config::{GraphTasksConfig, Input};
 use super::task::{Example, Lesson};
-use crate::transformer::NormOption;
+use crate::body::table;
 
 /// An example as the model reads it.
 #[derive(Clone, Debug)]
@@ -106,22 +103,12 @@ pub(super) struct RecursiveTransformer<T: Float = f32> {
     dropout: Dropout,
 }
 
-/// A table of rows that are normal with the deviation `1/√width`.
-fn table<T: Float>(name: &str, rows: usize, width: usize, rng: &mut Rng) -> Param<Euclidean, T> {
-    let deviation = (width as f64).powf(-0.5);
-    let value = |_| T::nearest(deviation * rng.sample::<f64, _>(StandardNormal));
-    Param::new(name, Euclidean, Tensor::from_fn([rows, width], value))
-}
-
 impl<T: Float> RecursiveTransformer<T> {
     /// The model before the first step. Its random stream is named `"initial"`.
     pub(super) fn new(config: &GraphTasksConfig, score: &dyn Score<T>) -> Self {
         let mut rng = rng::stream(config.seed, "initial", 0);
         let [width, hidden] = config.sizes();
-        let order = match config.norm {
-            NormOption::Pre => NormOrder::Pre,
-            NormOption::Post => NormOrder::Post,
-        };
+        let order: NormOrder = config.norm.into();
         let head = [config.head_dim; 2];
         let sizes =
             TransformerSizes { width, heads: config.heads, head, hidden, dropout: config.dropout, order };
