@@ -15,7 +15,7 @@ backward, Adam.
 
 The first layer of g is a sum of three products in both programs, so that pairs need no concatenation.  With
 --ours each case is followed by the application's training of 100 steps in the same run: its figure includes
-the pictures' making and one validation of ten pictures.
+the pictures' making, the running statistics of 512 pictures and one validation of ten.
 """
 import argparse
 import json
