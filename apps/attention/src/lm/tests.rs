@@ -94,8 +94,8 @@ fn memory_does_not_grow_with_the_text() {
     );
     // Keys and values, which are copied when a token is added to them; buffers are powers of two.
     assert!(later - within.min(later) < 8 * cache.max(1), "{within} {later} {cache}");
-    let most = 64 * 2 * 2 * 16 * size_of::<f32>(); // tokens, layers, keys and values, width
-    assert!((most / 2..=most).contains(&cache), "{cache} of {most}");
+    let largest = 64 * 2 * 2 * 16 * size_of::<f32>(); // tokens, layers, keys and values, width
+    assert!((largest / 2..=largest).contains(&cache), "{cache} of {largest}");
 }
 
 /// Lower temperatures and fewer tokens take likelier ones, and the seed decides.

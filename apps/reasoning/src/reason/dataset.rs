@@ -113,10 +113,10 @@ impl Dataset {
         for question in self.train.iter().flat_map(|example| &example.questions) {
             counts[question.kind as usize][question.answer as usize] += 1;
         }
-        let most = |counts: &Vec<usize>| {
+        let common = |counts: &Vec<usize>| {
             (0..counts.len()).rev().max_by_key(|&answer| counts[answer]).expect("there are answers") as u32
         };
-        counts.iter().map(most).collect()
+        counts.iter().map(common).collect()
     }
 }
 
