@@ -1,5 +1,7 @@
 //! The `conv` kernel: 2-D convolution, by im2col and a matrix product for each image.
 
+use std::ops::Range;
+
 use crate::kernels::gemm::{Matrix, gemm, serial};
 use crate::numbers::parallel;
 use crate::numbers::storage::Storage;
@@ -31,6 +33,12 @@ impl Window {
                 self.size, self.padding
             ))),
         }
+    }
+
+    /// Of this many places along an axis, those at which element `k` of the window is in the image.
+    fn inside(self, k: usize, extent: usize, places: usize) -> Range<usize> {
+        let until = |x: usize| x.saturating_sub(k).div_ceil(self.stride).min(places);
+        until(self.padding)..until(self.padding.saturating_add(extent))
     }
 
     /// The position along an axis that element `k` of the window reads at place `p`, if it is in the image.
@@ -73,30 +81,57 @@ impl Sizes {
         (self.patch() * self.places()).saturating_mul(1 + self.filters / 50)
     }
 
-    /// Calls `element(row of the patch, place, position in the image)` for every element under the window;
-    /// the position is `None` in the zeros around the image.
+    /// Calls `line` for each element of the window and each line of places.
     #[inline(always)]
-    fn for_each(&self, mut element: impl FnMut(usize, usize, Option<usize>)) {
+    fn for_each_line(&self, mut line: impl FnMut(Line)) {
         let ([h, w], [kh, kw], [ph, pw]) = (self.image, self.window.size, self.places);
         for c in 0..self.channels {
             for (ky, kx) in (0..kh).flat_map(|y| (0..kw).map(move |x| (y, x))) {
                 let row = (c * kh + ky) * kw + kx;
+                let inside = self.window.inside(kx, w, pw);
                 for py in 0..ph {
-                    let y = self.window.reads(py, ky, h);
-                    for px in 0..pw {
-                        let x = self.window.reads(px, kx, w);
-                        let at = y.zip(x).map(|(y, x)| (c * h + y) * w + x);
-                        element(row, py * pw + px, at);
-                    }
+                    let (inside, first) = match self.window.reads(py, ky, h) {
+                        Some(y) if !inside.is_empty() => {
+                            let x = inside.start * self.window.stride + kx - self.window.padding;
+                            (inside.clone(), (c * h + y) * w + x)
+                        }
+                        _ => (0..0, 0),
+                    };
+                    let start = (row * ph + py) * pw;
+                    line(Line { columns: start..start + pw, inside, first });
                 }
             }
         }
     }
 
     fn im2col<T: Storage>(&self, image: &[T], columns: &mut [T]) {
-        let n = self.places();
-        self.for_each(|row, place, at| columns[row * n + place] = at.map_or(T::zero(), |at| image[at]));
+        self.for_each_line(|line| {
+            let columns = &mut columns[line.columns];
+            columns[..line.inside.start].fill(T::zero());
+            columns[line.inside.end..].fill(T::zero());
+            let read = image[line.first..].iter().step_by(self.window.stride);
+            columns[line.inside].iter_mut().zip(read).for_each(|(to, &from)| *to = from);
+        });
     }
+
+    /// The transpose of [`im2col`](Self::im2col): adds each element to where it was read.
+    fn col2im<T: Storage>(&self, columns: &[T], image: &mut [T]) {
+        self.for_each_line(|line| {
+            let columns = &columns[line.columns][line.inside];
+            let read = image[line.first..].iter_mut().step_by(self.window.stride);
+            columns.iter().zip(read).for_each(|(&from, to)| *to = *to + from);
+        });
+    }
+}
+
+/// What one element of the window reads while the window moves along a line.
+struct Line {
+    /// Where it stands in the im2col matrix.
+    columns: Range<usize>,
+    /// Those of these places at which the element is in the image.
+    inside: Range<usize>,
+    /// The position in the image that is read at the first of them.
+    first: usize,
 }
 
 impl Conv2d {
@@ -165,12 +200,7 @@ impl Conv2d {
                         let filters = Matrix::new(filters, s.filters, s.patch()).transposed();
                         serial(filters, gradient(b), false, columns);
                         dx.fill(T::zero());
-                        let n = s.places();
-                        s.for_each(|row, place, at| {
-                            if let Some(at) = at {
-                                dx[at] = dx[at] + columns[row * n + place];
-                            }
-                        });
+                        s.col2im(columns, dx);
                     }
                 });
             });

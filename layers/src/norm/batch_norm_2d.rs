@@ -1,6 +1,6 @@
 //! Batch normalisation of maps, for each channel: Ioffe & Szegedy 2015, section 3.2.
 
-use cotangent_engine::{Float, Tensor, Var};
+use cotangent_engine::{Float, MapFormula, Scalar, Tensor, Var};
 use cotangent_manifolds::{Euclidean, Module, Param};
 
 use crate::convolution::per_channel;
@@ -52,6 +52,29 @@ pub struct BatchNorm2d<T: Float = f32> {
     pub momentum: f64,
 }
 
+/// `(x − m) s + β`, with one pass over the maps.
+#[derive(Clone, Copy)]
+struct Normalised;
+
+impl MapFormula<4> for Normalised {
+    const NAME: &'static str = "normalised";
+    fn eval<S: Scalar>([x, mean, scale, bias]: [S; 4]) -> S {
+        (x - mean) * scale + bias
+    }
+}
+
+/// `(x − m)²`.
+#[derive(Clone, Copy)]
+struct SquaredDeviation;
+
+impl MapFormula<2> for SquaredDeviation {
+    const NAME: &'static str = "squared deviation";
+    fn eval<S: Scalar>([x, mean]: [S; 2]) -> S {
+        let deviation = x - mean;
+        deviation * deviation
+    }
+}
+
 impl<T: Float> BatchNorm2d<T> {
     /// For maps of so many channels.
     pub fn new(channels: usize) -> Self {
@@ -74,7 +97,7 @@ impl<T: Float> BatchNorm2d<T> {
     pub fn forward<'t>(&self, x: Var<'t, T>) -> Var<'t, T> {
         self.check_channels(x);
         let [mean, variance] = [&self.mean, &self.variance].map(|param| x.tape().constant(param.value()));
-        self.scaled(x - per_channel(mean), variance)
+        self.normalised(x, mean, variance)
     }
 
     /// Maps `[batch, channels, height, width]`, normalised by their own mean and variance, through which
@@ -93,11 +116,10 @@ impl<T: Float> BatchNorm2d<T> {
         assert!(n >= 2, "BatchNorm2d: no variance in maps of shape {shape}");
         let means = |x: Var<'t, T>| x.reshape([batch, channels, size]).mean_axis(-1).mean_axis(0);
         let mean = means(x);
-        let centred = x - per_channel(mean);
-        let variance = means(centred.square());
+        let variance = means(x.tape().map(SquaredDeviation, [x, per_channel(mean)]));
         let unbiased = variance * (n as f64 / (n - 1) as f64);
         let statistics = BatchStatistics { mean: mean.to_tensor(), variance: unbiased.to_tensor() };
-        (self.scaled(centred, variance), statistics)
+        (self.normalised(x, mean, variance), statistics)
     }
 
     /// Moves the running mean and the running variance towards those of a batch.
@@ -106,10 +128,12 @@ impl<T: Float> BatchNorm2d<T> {
         towards(&mut self.variance, &batch.variance, self.momentum);
     }
 
-    /// `β + γ x/√(v + ε)`.
-    fn scaled<'t>(&self, centred: Var<'t, T>, variance: Var<'t, T>) -> Var<'t, T> {
-        let [bias, scale] = [&self.bias, &self.scale].map(|param| *param.on(centred.tape()));
-        centred * per_channel(scale / (variance + self.epsilon).sqrt()) + per_channel(bias)
+    /// `β + γ (x − m)/√(v + ε)`.
+    fn normalised<'t>(&self, x: Var<'t, T>, mean: Var<'t, T>, variance: Var<'t, T>) -> Var<'t, T> {
+        let [bias, scale] = [&self.bias, &self.scale].map(|param| *param.on(x.tape()));
+        let scale = scale / (variance + self.epsilon).sqrt();
+        let [mean, scale, bias] = [mean, scale, bias].map(per_channel);
+        x.tape().map(Normalised, [x, mean, scale, bias])
     }
 
     /// Panics unless the maps have the layer's channels.
