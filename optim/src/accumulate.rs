@@ -30,11 +30,11 @@ use crate::gradient_source::GradientSource;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Accumulated<T: Float> {
-    sums: HashMap<ParamId, Sum<T>>,
+    sums: HashMap<ParamId, Option<Sum<T>>>,
 }
 
 #[derive(Clone, Debug)]
-enum Sum<T> {
+pub(crate) enum Sum<T> {
     Dense(Vec<T>),
     Rows { rows: Vec<u32>, place: HashMap<u32, usize>, values: Vec<T>, width: usize },
 }
@@ -46,6 +46,25 @@ fn add<T: Float>(to: &mut [T], from: &[T], weight: f64) {
 }
 
 impl<T: Float> Sum<T> {
+    /// Adds a gradient of a table with `len` elements to a sum, which may have none so far.
+    pub(crate) fn add_to(sum: &mut Option<Self>, gradient: GradientView<'_, T>, len: usize, weight: f64) {
+        let empty = || match gradient {
+            GradientView::Dense(_) => Sum::Dense(vec![T::zero(); len]),
+            GradientView::Rows { width, .. } => {
+                Sum::Rows { rows: Vec::new(), place: HashMap::new(), values: Vec::new(), width }
+            }
+        };
+        sum.get_or_insert_with(empty).add(gradient, len, weight);
+    }
+
+    /// The sum as a gradient.
+    pub(crate) fn view(&self) -> GradientView<'_, T> {
+        match self {
+            Sum::Dense(values) => GradientView::Dense(values),
+            Sum::Rows { rows, values, width, .. } => GradientView::Rows { rows, values, width: *width },
+        }
+    }
+
     /// Adds a gradient of a table with `len` elements.
     fn add(&mut self, gradient: GradientView<'_, T>, len: usize, weight: f64) {
         if let (Sum::Rows { rows, values, width, .. }, GradientView::Dense(_)) = (&*self, gradient) {
@@ -83,24 +102,25 @@ impl<T: Float> Accumulated<T> {
     /// Adds `weight` times the gradients with respect to a module's parameters.
     pub fn add<N: Module<T>>(&mut self, module: &N, gradients: &impl GradientSource<T>, weight: f64) {
         struct Add<'a, G, T: Float> {
-            sums: &'a mut HashMap<ParamId, Sum<T>>,
+            sums: &'a mut HashMap<ParamId, Option<Sum<T>>>,
             gradients: &'a G,
             weight: f64,
         }
         impl<G: GradientSource<T>, T: Float> Visitor<T> for Add<'_, G, T> {
             fn param<M: Steps>(&mut self, _: &str, param: &Param<M, T>) {
                 let Some(gradient) = self.gradients.gradient(param.id()) else { return };
-                let len = param.value().len();
-                let sum = self.sums.entry(param.id()).or_insert_with(|| match gradient {
-                    GradientView::Dense(_) => Sum::Dense(vec![T::zero(); len]),
-                    GradientView::Rows { width, .. } => {
-                        Sum::Rows { rows: Vec::new(), place: HashMap::new(), values: Vec::new(), width }
-                    }
-                });
-                sum.add(gradient, len, self.weight);
+                let sum = self.sums.entry(param.id()).or_default();
+                Sum::add_to(sum, gradient, param.value().len(), self.weight);
             }
         }
         module.visit(&mut Path::root(), &mut Add { sums: &mut self.sums, gradients, weight });
+    }
+
+    /// Sets the sum of a table with `len` elements.
+    pub(crate) fn put(&mut self, id: ParamId, gradient: GradientView<'_, T>, len: usize) {
+        let mut sum = None;
+        Sum::add_to(&mut sum, gradient, len, 1.0);
+        self.sums.insert(id, sum);
     }
 
     /// Forgets all gradients.
@@ -111,9 +131,6 @@ impl<T: Float> Accumulated<T> {
 
 impl<T: Float> GradientSource<T> for Accumulated<T> {
     fn gradient(&self, id: ParamId) -> Option<GradientView<'_, T>> {
-        self.sums.get(&id).map(|sum| match sum {
-            Sum::Dense(values) => GradientView::Dense(values),
-            Sum::Rows { rows, values, width, .. } => GradientView::Rows { rows, values, width: *width },
-        })
+        self.sums.get(&id)?.as_ref().map(Sum::view)
     }
 }

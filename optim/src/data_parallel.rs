@@ -1,9 +1,12 @@
 //! Processes the parts of a batch in parallel, each on its own tape.
 
+use std::sync::Arc;
+
 use cotangent_engine::{Device, Float, Tape, Var};
 use cotangent_manifolds::Module;
 use rayon::prelude::*;
 
+use crate::exchange::{Exchange, sum_over_ranks};
 use crate::{Accumulated, Algorithm, OptimError, Optimiser};
 
 /// Steps by the gradient of a loss that is a sum over the parts of a batch. Use it when a model's single
@@ -29,6 +32,7 @@ use crate::{Accumulated, Algorithm, OptimError, Optimiser};
 /// ```
 pub struct DataParallel<T: Float = f32> {
     device: Device,
+    ranks: Option<Arc<dyn Exchange>>,
     parts: Vec<Part<T>>,
     sum: Accumulated<T>,
 }
@@ -43,14 +47,21 @@ struct Part<T: Float> {
 impl<T: Float> DataParallel<T> {
     /// With tapes on this device.
     pub fn new(device: Device) -> Self {
-        DataParallel { device, parts: Vec::new(), sum: Accumulated::new() }
+        DataParallel { device, ranks: None, parts: Vec::new(), sum: Accumulated::new() }
+    }
+
+    /// As one of several ranks. All ranks have the same model and optimiser and take the same steps. Of the
+    /// parts of a step each rank computes a run of neighbours. The result has the bits of one process with the
+    /// same parts, where these are two or more.
+    pub fn over(self, ranks: Arc<dyn Exchange>) -> Self {
+        DataParallel { ranks: Some(ranks), ..self }
     }
 
     /// Takes a step of an optimiser and returns the loss, the sum over the parts. On a device, pass the
     /// batch as one part, so that the gradients stay on the device.
     ///
     /// # Errors
-    /// As [`Optimiser::step`].
+    /// As [`Optimiser::step`]; if the [ranks](Self::over) cannot exchange their gradients.
     ///
     /// # Panics
     /// If the loss or [`Tape::backward`] panics, or there are no parts.
@@ -67,6 +78,13 @@ impl<T: Float> DataParallel<T> {
         P: Sync,
     {
         assert!(!parts.is_empty(), "DataParallel: a batch of no parts");
+        let parts = match &self.ranks {
+            Some(ranks) => {
+                let first = |rank: usize| parts.len() * rank / ranks.size();
+                &parts[first(ranks.rank())..first(ranks.rank() + 1)]
+            }
+            None => parts,
+        };
         let device = &self.device;
         let fresh =
             || Part { tape: Tape::with_device(device.clone()), loss: 0.0, gradients: Accumulated::new() };
@@ -74,7 +92,7 @@ impl<T: Float> DataParallel<T> {
             self.parts.resize_with(parts.len(), fresh);
         }
         let own = &mut self.parts[..parts.len()];
-        if let ([own], [part]) = (&mut *own, parts) {
+        if let (None, [own], [part]) = (&self.ranks, &mut *own, parts) {
             own.tape.reset();
             let loss = loss(module, &own.tape, part);
             let value = loss.item();
@@ -89,6 +107,12 @@ impl<T: Float> DataParallel<T> {
             own.gradients.clear();
             own.gradients.add(shared, &own.tape.backward(loss), 1.0);
         });
+        if let Some(ranks) = &self.ranks {
+            let own: Vec<(f64, &Accumulated<T>)> = own.iter().map(|own| (own.loss, &own.gradients)).collect();
+            let (loss, sum) = sum_over_ranks(&**ranks, module, &own)?;
+            optimiser.step(module, &sum)?;
+            return Ok(loss);
+        }
         self.sum.clear();
         own.iter().for_each(|own| self.sum.add(shared, &own.gradients, 1.0));
         let loss = own.iter().map(|own| own.loss).sum();

@@ -59,6 +59,9 @@ pub enum OptimError {
     /// The learning rate is negative, NaN or infinite.
     #[error("learning rate {0}: a finite number of at least 0 is needed")]
     Rate(f64),
+    /// The ranks of a job cannot exchange their gradients.
+    #[error(transparent)]
+    Exchange(#[from] crate::exchange::ExchangeError),
     /// Another setting makes no sense.
     #[error("{name} {value}: {needs} is needed")]
     Setting {

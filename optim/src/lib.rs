@@ -15,6 +15,7 @@
 //! | [`clip::norm`]: the Riemannian norm of all gradients together | `clip.rs` |
 //! | [`Accumulated`]: gradients of several passes as one | `accumulate.rs` |
 //! | [`DataParallel`]: the parts of a batch in parallel | `data_parallel.rs` |
+//! | [`exchange`]: messages between the ranks of a job, which train one model together | `exchange/` |
 //! | [`Schedule`], [`Plateau`]: rates that change | `schedule.rs` |
 //! | [`train`]: the training loop, batches, checkpoints of a training | `train/` |
 //! | [`Average`]: averages of weights along geodesics | `average.rs` |
@@ -32,6 +33,7 @@ pub mod checkpoint;
 pub mod clip;
 mod data_parallel;
 mod error;
+pub mod exchange;
 mod gradient_source;
 mod horopca;
 #[doc(hidden)]

@@ -6,6 +6,7 @@ use cotangent_engine::files::FileError;
 use cotangent_engine::files::checkpoint::CheckpointError;
 
 use crate::error::OptimError;
+use crate::exchange::ExchangeError;
 
 /// Why a training stopped or did not begin.
 #[derive(Debug, thiserror::Error)]
@@ -50,6 +51,9 @@ pub enum TrainError {
     /// A setting that the optimiser refuses.
     #[error(transparent)]
     Setting(#[from] OptimError),
+    /// Ranks that do not train the same, or cannot reach each other.
+    #[error(transparent)]
+    Ranks(#[from] ExchangeError),
     /// An error of the caller's evaluation.
     #[error(transparent)]
     Other(Box<dyn std::error::Error + Send + Sync>),

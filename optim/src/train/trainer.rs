@@ -1,6 +1,8 @@
 //! The training loop.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path as File, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use cotangent_engine::files::atomic;
@@ -14,6 +16,7 @@ use crate::algorithm::Algorithm;
 use crate::checkpoint;
 use crate::data_parallel::DataParallel;
 use crate::error::OptimError;
+use crate::exchange::Exchange;
 use crate::optimiser::Optimiser;
 use crate::schedule::Schedule;
 use crate::train::batches::Batches;
@@ -137,6 +140,7 @@ pub struct Trainer<'a, R = ()> {
     pub(super) name: Option<String>,
     pub(super) unit: &'static str,
     pub(super) device: Device,
+    ranks: Option<Arc<dyn Exchange>>,
     pub(super) directory: Option<PathBuf>,
     resume: bool,
     pub(super) checkpoint_every: Duration,
@@ -165,6 +169,7 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
             name: None,
             unit: "step",
             device: Device::cpu(),
+            ranks: None,
             directory: None,
             resume: false,
             checkpoint_every: Duration::from_secs(30),
@@ -187,6 +192,14 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
     /// Sets the device to compute on, by default the CPU.
     pub fn device(self, device: Device) -> Self {
         Trainer { device, ..self }
+    }
+
+    /// Trains as one of several ranks, each of which computes a share of the [parts](Self::parts) of every
+    /// batch. A batch and a rate mean what they mean in one process, and so do the results: they have the same
+    /// bits for any number of ranks, if a batch has two parts or more. Every rank has the whole model, runs
+    /// `evaluate`, and writes to its own directory. Only [`run`](Self::run) shares its work, on the CPU.
+    pub fn ranks(self, ranks: Arc<dyn Exchange>) -> Self {
+        Trainer { ranks: Some(ranks), ..self }
     }
 
     /// Sets how a batch is split into parts, which are computed in parallel: at most `largest_count` parts
@@ -266,7 +279,7 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
     /// # Errors
     /// If a loss, a validation or a step is not finite; the last good checkpoint is kept. If an epoch has no
     /// batches. If a file cannot be written, or the checkpoint to resume from belongs to another run. Any
-    /// error of `evaluate`.
+    /// error of `evaluate`. If the [ranks](Self::ranks) do not train the same, or one has ended.
     ///
     /// # Panics
     /// If `loss` does not return a single number, or a batch is empty. If no directory is set, and the best
@@ -285,6 +298,9 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
         N: Module<T> + Sync,
     {
         let mut parallel = DataParallel::new(self.device.clone());
+        if let Some(ranks) = &self.ranks {
+            parallel = parallel.over(ranks.clone());
+        }
         let Settings { seed, parts: [largest_count, smallest_part], .. } = self.settings;
         let is_split = self.device == Device::cpu();
         let weight = |items: &[u32]| items.iter().map(|&item| batches.weight(item)).sum::<f64>();
@@ -339,6 +355,9 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
                 loss: 0.0,
             },
         };
+        if let Some(ranks) = &self.ranks {
+            self.agree(&**ranks, model, &state)?;
+        }
         let keeps_best = self.settings.best.is_some();
         let name = self.name.clone();
         let task = Task { model, optimiser, batches, step: &mut step, evaluate: &mut evaluate };
@@ -349,6 +368,32 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
             load_model(model, &checkpoints.model(), name.as_deref())?;
         }
         Ok(history)
+    }
+
+    /// Checks that all ranks train the same model in the same way from the same step.
+    fn agree<T: Float>(
+        &self,
+        ranks: &dyn Exchange,
+        model: &impl Module<T>,
+        state: &State<R>,
+    ) -> Result<(), TrainError> {
+        let progress = (self.epochs, state.history.steps, state.batch);
+        let settings = serde_json::to_vec(&(env!("CARGO_PKG_VERSION"), &self.run, self.settings, progress));
+        let mut hasher = DefaultHasher::new();
+        settings.expect("settings are JSON").hash(&mut hasher);
+        for (name, value) in model.state() {
+            name.hash(&mut hasher);
+            bytemuck::cast_slice::<T, u8>(value.data()).hash(&mut hasher);
+        }
+        let all = ranks.all_gather(&hasher.finish().to_le_bytes())?;
+        match all.iter().position(|other| *other != all[0]) {
+            Some(other) => {
+                let message =
+                    format!("rank {other} has another version, other settings, data or weights than rank 0");
+                Err(ranks.error(&message).into())
+            }
+            None => Ok(()),
+        }
     }
 
     /// Reads the checkpoint of this run into the model and the optimiser. The run may have more epochs now.
