@@ -33,6 +33,9 @@ pub mod attention {}
 #[doc = page!("guide/devices.md")]
 pub mod devices {}
 
+#[doc = page!("guide/clusters.md")]
+pub mod clusters {}
+
 #[doc = page!("guide/performance.md")]
 pub mod performance {}
 

@@ -9,6 +9,7 @@ use cotangent::engine::files::atomic;
 use crate::application::Application;
 use crate::error::{AppError, Result, report};
 use crate::print::{self, Style};
+use crate::ranks;
 
 /// The heading of options that say where and how an application runs, but not what it computes.
 pub const RUN: &str = "Run";
@@ -61,11 +62,13 @@ pub fn parse_app_or<C: CommandFactory + FromArgMatches>(
 
 fn parse_command<C: FromArgMatches>(command: Command, default: Option<&'static str>) -> C {
     let command = with_common_options(command);
-    let matches = command.clone().try_get_matches().unwrap_or_else(|error| exit(&error));
+    let matches =
+        command.clone().try_get_matches_from(ranks::arguments()).unwrap_or_else(|error| exit(&error));
     if let Some(directory) = matches.get_one::<PathBuf>("generate") {
         std::process::exit(report(generate(command, directory)).into());
     }
-    print::set_style(Style { quiet: matches.get_flag("quiet"), json: matches.get_flag("json") });
+    let quiet = matches.get_flag("quiet") || ranks::is_silent();
+    print::set_style(Style { quiet, json: matches.get_flag("json") });
     let matches = match default {
         Some(default) if matches.subcommand_name().is_none() => {
             let name = command.get_name().to_owned();
@@ -82,7 +85,7 @@ fn exit(error: &clap::Error) -> ! {
         error.exit();
     }
     // Arguments that cannot be parsed have not said how to print.
-    let json = std::env::args_os().any(|argument| argument == "--json");
+    let json = ranks::arguments().iter().any(|argument| argument == "--json");
     print::set_style(Style { quiet: false, json });
     std::process::exit(report(Err(AppError::usage(one_line(&error.to_string())))).into())
 }

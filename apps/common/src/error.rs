@@ -6,7 +6,7 @@ use cotangent::engine::files::{FileError, checkpoint::CheckpointError};
 use cotangent::optim::OptimError;
 use cotangent::optim::train::TrainError;
 
-use crate::{note, print};
+use crate::{print, ranks};
 
 /// The result type of the applications.
 pub type Result<T> = std::result::Result<T, AppError>;
@@ -77,6 +77,7 @@ impl From<TrainError> for AppError {
             TrainError::File(error) => error.into(),
             TrainError::Io { path, source } => AppError::Io { path, source },
             TrainError::Setting(error) => error.into(),
+            TrainError::Ranks(error) => AppError::Usage(error.to_string()),
             TrainError::Batches { .. } => AppError::Usage(error.to_string()),
             TrainError::Other(error) => match error.downcast::<AppError>() {
                 Ok(error) => *error,
@@ -140,7 +141,8 @@ pub(crate) fn report(result: Result<()>) -> u8 {
         Err(error) => {
             let message = error.to_string().replace('\n', " ");
             print::event("error", &serde_json::json!({ "message": message }));
-            note!("error: {message}");
+            print::error(format_args!("error: {}{message}", ranks::error_prefix()));
+            ranks::abort(2);
             2
         }
     }

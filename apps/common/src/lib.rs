@@ -12,6 +12,7 @@
 //! | [`mod@print`] | lines of output, which the reader may close |
 //! | [`progress`] | progress: a bar, plain lines or JSON |
 //! | [`seeds`] | several runs with different seeds |
+//! | [`ranks`] | a process that is one of several ranks of a job |
 //! | [`training`] | what the trainings have in common: options, seeds, the trainer |
 //! | [`table`] | TSV or CSV, plain or gzip |
 //! | [`padded`] | sentences of different lengths side by side |
@@ -57,6 +58,7 @@ pub mod padded;
 pub mod precision;
 pub mod print;
 pub mod progress;
+pub mod ranks;
 pub mod seeds;
 pub mod space;
 pub mod table;

@@ -1,7 +1,9 @@
 //! Options that several applications have in common: checks of their values, and how a training runs.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use cotangent::optim::exchange::Exchange;
 use cotangent::prelude::Device;
 
 use crate::error::{AppError, Result};
@@ -18,6 +20,8 @@ pub struct RunOptions {
     pub checkpoint_every: u64,
     /// The device to train on.
     pub device: Device,
+    /// The ranks that train together, if the process is one of several.
+    pub ranks: Option<Arc<dyn Exchange>>,
 }
 
 /// Checks numbers, each with the name of its option.

@@ -7,6 +7,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use serde::Serialize;
 
+use crate::ranks;
+
 /// The first failure to write to standard output, for example a full disk. A closed reader is no failure.
 static FAILED: Mutex<Option<io::Error>> = Mutex::new(None);
 
@@ -75,6 +77,9 @@ pub fn line(text: Arguments<'_>) {
 }
 
 fn write_line(text: Arguments<'_>) {
+    if ranks::is_silent() {
+        return;
+    }
     if let Err(error) = writeln!(io::stdout().lock(), "{text}") {
         keep_failure(error);
     }
@@ -88,6 +93,13 @@ fn keep_failure(error: io::Error) {
 
 /// The function behind [`note!`](crate::note). If it fails, there is nowhere to report it.
 pub fn error_line(text: Arguments<'_>) {
+    if !ranks::is_silent() {
+        error(text);
+    }
+}
+
+/// Prints a line to standard error, whatever rank this process is.
+pub(crate) fn error(text: Arguments<'_>) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 

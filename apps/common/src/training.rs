@@ -16,6 +16,7 @@ use crate::device::DeviceOption;
 use crate::error::Result;
 use crate::options::{self, RunOptions};
 use crate::progress::Figure;
+use crate::ranks;
 use crate::seeds::SeedsOption;
 use crate::threads::ThreadsOption;
 
@@ -33,7 +34,7 @@ pub struct TrainingOptions {
     pub device: DeviceOption,
     /// Output directory. The files of an earlier run there go to its subdirectory "previous-1", or the next
     /// number that is free.
-    #[arg(long, default_value = OUT, help_heading = RUN)]
+    #[arg(long, default_value = OUT, value_parser = ranks::output, help_heading = RUN)]
     pub out: PathBuf,
     /// Continue from the checkpoint in the output directory.
     #[arg(long, help_heading = RUN)]
@@ -57,6 +58,9 @@ impl TrainingOptions {
         device: &Device,
         mut train: impl FnMut(u64, &RunOptions) -> Result<M>,
     ) -> Result<Vec<(u64, M)>> {
+        if self.resume {
+            ranks::copy_output(out)?;
+        }
         let mut results = Vec::new();
         for run in self.seeds.runs(first, out, self.resume, in_table)? {
             let options = RunOptions {
@@ -64,6 +68,7 @@ impl TrainingOptions {
                 resume: run.resume,
                 checkpoint_every: self.checkpoint_every,
                 device: device.clone(),
+                ranks: ranks::ranks().cloned(),
             };
             results.push((run.seed, train(run.seed, &options)?));
         }
@@ -90,9 +95,12 @@ pub trait TrainingConfig: Args + Clone + Serialize + DeserializeOwned {
 /// fingerprint of the data.
 pub fn trainer<'a, C: TrainingConfig>(config: &C, data: u32, run: &RunOptions) -> Trainer<'a, (C, u32)> {
     let (epochs, seed) = config.epochs_and_seed();
-    let trainer = Trainer::for_run(epochs, (config.clone(), data), |found, ours| {
+    let mut trainer = Trainer::for_run(epochs, (config.clone(), data), |found, ours| {
         options::same_run(found.0.difference(&ours.0).as_deref(), [found.1, ours.1], C::DATA)
     });
+    if let Some(ranks) = &run.ranks {
+        trainer = trainer.ranks(ranks.clone());
+    }
     trainer
         .seed(seed)
         .device(run.device.clone())

@@ -97,7 +97,8 @@ fn run_with(cli: &Cli, scores: &Scores) -> Result<()> {
         graph.test.len()
     );
     let run = |config: &GraphConfig, out: PathBuf| -> Result<()> {
-        let options = RunOptions { out, resume: cli.resume, checkpoint_every: 0, device: device.clone() };
+        let (resume, device) = (cli.resume, device.clone());
+        let options = RunOptions { out, resume, checkpoint_every: 0, device, ranks: None };
         report(&threads.run(|| classify(&graph, config, scores, &options))?);
         Ok(())
     };
