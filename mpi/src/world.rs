@@ -16,8 +16,8 @@ impl std::fmt::Debug for World {
 }
 
 impl World {
-    /// Starts MPI. The first value ends it when it is dropped: after an error it must not be, because it would
-    /// wait for the others.
+    /// Starts MPI. The first value ends it when it is dropped: after an error it must not be, because it
+    /// would wait for the others.
     ///
     /// # Errors
     /// If the library cannot be started, or lets only one thread send messages.

@@ -11,8 +11,8 @@ use cotangent_optim::exchange::{Exchange, Threads};
 use cotangent_optim::train::{Shuffled, Trainer};
 use cotangent_optim::{DataParallel, OptimError, RiemannianAdam};
 
-/// A table of which parts read some rows, one that the second part reads whole, a matrix, and a parameter that
-/// no part reads.
+/// A table of which parts read some rows, one that the second part reads whole, a matrix, and a parameter
+/// that no part reads.
 #[derive(Clone, Module)]
 struct Model {
     points: Param<PoincareBall, f32>,

@@ -11,8 +11,8 @@ use crate::accumulate::Sum;
 use crate::exchange::{Exchange, ExchangeError};
 use crate::gradient_source::GradientSource;
 
-/// Sums losses and gradients over the parts of all ranks: those of rank 0 in their order, then those of rank 1,
-/// and so on. The result has the bits of one process that adds the same parts.
+/// Sums losses and gradients over the parts of all ranks: those of rank 0 in their order, then those of
+/// rank 1, and so on. The result has the bits of one process that adds the same parts.
 ///
 /// Each rank sums a slice of the parameters, of equal size up to a row, and sends its sums to all others.
 pub(crate) fn sum_over_ranks<T: Float, N: Module<T>>(
