@@ -1,4 +1,4 @@
-//! One tensor in a `.npy` file, NumPy's own format.
+//! One tensor, or an array of integers, in a `.npy` file, NumPy's own format.
 //!
 //! Source: <https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>. A file is the magic
 //! `\x93NUMPY`, the version in two bytes, the header's length (`u16` in version 1.0, `u32` in 2.0 and
@@ -6,6 +6,7 @@
 //! element type, order and shape, padded with spaces and a newline so that the elements start at a
 //! multiple of 64 bytes.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use super::{FileError, atomic, elements};
@@ -53,7 +54,60 @@ pub fn read<T: Float>(path: &Path) -> Result<Tensor<T>, FileError> {
     parse(&bytes).map_err(FileError::content(path))
 }
 
+/// Reads integers from the content of a file: versions 1.0 to 3.0, `i1` to `i8` or `u1` to `u8` of either
+/// byte order, row-major or column-major. Returns the shape and the elements. `path` is for errors.
+///
+/// ```
+/// use cotangent_engine::files::npy;
+/// let file = b"\x93NUMPY\x01\x00\x38\x00{'descr': '|u1', 'fortran_order': False, 'shape': (2,)}\n\x05\xff";
+/// let (shape, labels) = npy::integers::<u32>("labels.npy".as_ref(), file)?;
+/// assert_eq!((shape, labels), (vec![2], vec![5, 255]));
+/// # Ok::<(), cotangent_engine::files::FileError>(())
+/// ```
+///
+/// # Errors
+/// If the content is not in the format, holds another element type or a number that `N` cannot hold, or is
+/// longer or shorter than its header says.
+pub fn integers<N: TryFrom<i128> + Copy>(
+    path: &Path,
+    bytes: &[u8],
+) -> Result<(Vec<usize>, Vec<N>), FileError> {
+    parse_integers(bytes).map_err(FileError::content(path))
+}
+
 fn parse<T: Float>(bytes: &[u8]) -> Result<Tensor<T>, String> {
+    let (Header { element, column_major, shape }, data) = split(bytes)?;
+    let Element { kind: 'f', width: width @ (4 | 8), .. } = element else {
+        return Err(element.is_not("f4 or f8"));
+    };
+    elements::check_size(&shape, width, data.len())?;
+    let elements = elements::decode(&element.little_endian(data), width);
+    let elements = if column_major { row_major(&shape, &elements) } else { elements };
+    Ok(Tensor::new(&shape[..], elements))
+}
+
+fn parse_integers<N: TryFrom<i128> + Copy>(bytes: &[u8]) -> Result<(Vec<usize>, Vec<N>), String> {
+    let (Header { element, column_major, shape }, data) = split(bytes)?;
+    let Element { kind: kind @ ('i' | 'u'), width, .. } = element else {
+        return Err(element.is_not("integers"));
+    };
+    elements::check_size(&shape, width, data.len())?;
+    let integer = |(i, bytes): (usize, &[u8])| {
+        let is_negative = kind == 'i' && bytes[width - 1] >= 0x80;
+        let mut wide = [if is_negative { 0xff } else { 0 }; size_of::<i128>()];
+        wide[..width].copy_from_slice(bytes);
+        let integer = i128::from_le_bytes(wide);
+        let unfit = |_| format!("element {i} is {integer}, which {} cannot hold", std::any::type_name::<N>());
+        N::try_from(integer).map_err(unfit)
+    };
+    let data = element.little_endian(data);
+    let elements = data.chunks_exact(width).enumerate().map(integer).collect::<Result<Vec<N>, _>>()?;
+    let elements = if column_major { row_major(&shape, &elements) } else { elements };
+    Ok((shape, elements))
+}
+
+/// The header of a file, and the bytes of its elements.
+fn split(bytes: &[u8]) -> Result<(Header<'_>, &[u8]), String> {
     let truncated = || "truncated .npy file: no whole header".to_owned();
     let bytes = bytes.strip_prefix(MAGIC).ok_or("not a .npy file")?;
     let (&version, bytes) = bytes.split_first_chunk::<2>().ok_or_else(truncated)?;
@@ -65,22 +119,11 @@ fn parse<T: Float>(bytes: &[u8]) -> Result<Tensor<T>, String> {
     .ok_or_else(truncated)?;
     let (header, data) = bytes.split_at_checked(length as usize).ok_or_else(truncated)?;
     let header = std::str::from_utf8(header).map_err(|e| format!("header: {e}"))?;
-    let Header { big_endian, width, column_major, shape } =
-        Header::parse(header).map_err(|e| format!("header: {e}"))?;
-    elements::check_size(&shape, width, data.len())?;
-    let elements = if big_endian {
-        let mut swapped = data.to_vec();
-        swapped.chunks_exact_mut(width).for_each(<[u8]>::reverse);
-        elements::decode(&swapped, width)
-    } else {
-        elements::decode(data, width)
-    };
-    let elements = if column_major { row_major(&shape, &elements) } else { elements };
-    Ok(Tensor::new(&shape[..], elements))
+    Ok((Header::parse(header).map_err(|e| format!("header: {e}"))?, data))
 }
 
 /// Elements in row-major order from those in column-major order.
-fn row_major<T: Float>(shape: &[usize], columns: &[T]) -> Vec<T> {
+fn row_major<T: Copy>(shape: &[usize], columns: &[T]) -> Vec<T> {
     // Axes of extent 1 do not matter. Without them, there are no more axes than bits in a length.
     let shape: Vec<usize> = shape.iter().copied().filter(|&n| n != 1).collect();
     let mut index = vec![0; shape.len()];
@@ -97,16 +140,55 @@ fn row_major<T: Float>(shape: &[usize], columns: &[T]) -> Vec<T> {
     (0..columns.len()).map(|_| next()).collect()
 }
 
-struct Header {
+/// The type of elements.
+#[derive(Clone, Copy)]
+struct Element<'a> {
+    /// As the header says it: `<f4`.
+    name: &'a str,
     big_endian: bool,
+    /// `f`, `i`, `u`, or another letter.
+    kind: char,
+    /// Bytes of an element.
     width: usize,
+}
+
+impl<'a> Element<'a> {
+    fn new(name: &'a str) -> Self {
+        let (big_endian, kind, width) = match *name.as_bytes() {
+            [order @ (b'<' | b'>'), kind, width @ (b'1' | b'2' | b'4' | b'8')] => {
+                (order == b'>', kind, width)
+            }
+            [b'|', kind, width @ b'1'] => (false, kind, width),
+            _ => (false, b'?', b'0'),
+        };
+        Element { name, big_endian, kind: kind.into(), width: (width - b'0').into() }
+    }
+
+    fn is_not(self, needed: &str) -> String {
+        let verb = if needed.ends_with('s') { "are" } else { "is" };
+        format!("element type {:?}; {needed} {verb} needed", self.name)
+    }
+
+    /// The bytes of elements, each with its lowest byte first.
+    fn little_endian(self, data: &[u8]) -> Cow<'_, [u8]> {
+        if !self.big_endian {
+            return data.into();
+        }
+        let mut swapped = data.to_vec();
+        swapped.chunks_exact_mut(self.width).for_each(<[u8]>::reverse);
+        swapped.into()
+    }
+}
+
+struct Header<'a> {
+    element: Element<'a>,
     column_major: bool,
     shape: Vec<usize>,
 }
 
-impl Header {
+impl<'a> Header<'a> {
     /// Reads the dictionary: each of the three keys once, in any order.
-    fn parse(text: &str) -> Result<Header, String> {
+    fn parse(text: &'a str) -> Result<Self, String> {
         let (mut descr, mut fortran_order, mut shape) = (None, None, None);
         let mut text = Literal(text);
         text.expect("{")?;
@@ -129,16 +211,8 @@ impl Header {
         }
         text.end()?;
         let missing = |key: &str| format!("no key {key:?}");
-        let (big_endian, width) = match descr.ok_or_else(|| missing("descr"))? {
-            "<f4" => (false, 4),
-            "<f8" => (false, 8),
-            ">f4" => (true, 4),
-            ">f8" => (true, 8),
-            other => return Err(format!("element type {other:?}; f4 or f8 is needed")),
-        };
         Ok(Header {
-            big_endian,
-            width,
+            element: Element::new(descr.ok_or_else(|| missing("descr"))?),
             column_major: fortran_order.ok_or_else(|| missing("fortran_order"))?,
             shape: shape.ok_or_else(|| missing("shape"))?,
         })

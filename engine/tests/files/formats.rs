@@ -140,6 +140,29 @@ fn what_is_wrong_with_a_npy_file_is_named() {
     assert!(error.contains("30000 axes do not fit"), "{error}");
 }
 
+/// Signed and unsigned, of either byte order; numbers that do not fit are named.
+#[test]
+fn npy_of_integers_is_read() {
+    let file = |descr: &str, order: &str, shape: &str, data: &[u8]| {
+        let header = format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}}}");
+        npy_file(1, header, data)
+    };
+    let read = |bytes: &[u8]| npy::integers::<i64>("a.npy".as_ref(), bytes).map_err(|e| e.to_string());
+    assert_eq!(read(&file("|u1", "False", "(2, 1)", &[5, 255])), Ok((vec![2, 1], vec![5, 255])));
+    assert_eq!(read(&file("|i1", "False", "(2,)", &[5, 255])), Ok((vec![2], vec![5, -1])));
+    assert_eq!(read(&file("<i2", "False", "(2,)", &[0, 1, 0, 255])), Ok((vec![2], vec![256, -256])));
+    assert_eq!(read(&file(">u4", "False", "(1,)", &[255, 0, 0, 1])), Ok((vec![1], vec![0xff00_0001])));
+    assert_eq!(read(&file("|u1", "True", "(2, 2)", &[1, 2, 3, 4])), Ok((vec![2, 2], vec![1, 3, 2, 4])));
+    let largest = file("<u8", "False", "(1,)", &[255; 8]);
+    let message = "a.npy: element 0 is 18446744073709551615, which i64 cannot hold";
+    assert_eq!(read(&largest).unwrap_err(), message);
+    let message = "a.npy: element type \"<f4\"; integers are needed";
+    assert_eq!(read(&file("<f4", "False", "(1,)", &[0; 4])).unwrap_err(), message);
+    let message = "a.npy: shape [3] needs 3 bytes of elements, not 2";
+    assert_eq!(read(&file("|u1", "False", "(3,)", &[1, 2])).unwrap_err(), message);
+    assert!(npy::integers::<u8>("a.npy".as_ref(), &file("|i1", "False", "(1,)", &[255])).is_err());
+}
+
 #[test]
 fn safetensors_are_written_to_the_letter() {
     let scratch = Scratch::new();
