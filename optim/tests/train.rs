@@ -69,6 +69,33 @@ fn a_resumed_run_has_the_same_bits() {
     assert_ne!(run(trainer(8).seed(7), None).1.value(), weights.value());
 }
 
+/// The average is what is evaluated and what is left at the end; the steps are those without one. A resumed
+/// run has the same bits.
+#[test]
+fn an_average_of_the_parameters_is_kept() {
+    let (plain, last) = run(trainer(8), None);
+    let (whole, weights) = run(trainer(8).average(0.9), None);
+    let (plain, whole) = (plain.unwrap(), whole.unwrap());
+    let losses = |history: &History| history.epochs.iter().map(|epoch| epoch.loss).collect::<Vec<_>>();
+    assert_eq!(losses(&plain), losses(&whole));
+    assert_eq!(whole.epochs[7].validation, weights.value().data()[0]);
+    assert_ne!(weights.value(), last.value());
+    let (_, newest) = run(trainer(8).average(0.0), None);
+    let differences = newest.value().data().iter().zip(last.value().data()).map(|(a, b)| (a - b).abs());
+    assert!(differences.fold(0.0, f64::max) < 1e-15);
+
+    let directory = tempfile::tempdir().unwrap();
+    let often = |decay| {
+        trainer(8).average(decay).directory(directory.path()).checkpoint_every(std::time::Duration::ZERO)
+    };
+    run(often(0.9), Some(3)).0.unwrap_err();
+    let (other, _) = run(often(0.8).resume(true), None);
+    assert!(other.unwrap_err().to_string().ends_with("a run with another average of its parameters"));
+    let (resumed, resumed_weights) = run(often(0.9).resume(true), None);
+    assert_eq!((resumed.unwrap().epochs, resumed_weights.value()), (whole.epochs, weights.value()));
+    assert!(run(trainer(8).average(1.0), None).0.unwrap_err().to_string().contains("decay of an average"));
+}
+
 /// A training that is stopped after an epoch has the bits of one that has so many epochs. So has the one that
 /// goes on from its checkpoint, and stops at once.
 #[test]

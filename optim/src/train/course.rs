@@ -7,6 +7,7 @@ use cotangent_manifolds::Module;
 use serde::Serialize;
 
 use crate::algorithm::Algorithm;
+use crate::average::Average;
 use crate::checkpoint;
 use crate::error::OptimError;
 use crate::optimiser::Optimiser;
@@ -59,6 +60,7 @@ pub(super) struct Course<'r, 'a, R, A, T: Float, N> {
     /// The learning rate, of which the schedule says a factor.
     rate: f64,
     pub(super) state: State<R>,
+    average: Option<Average<T>>,
     pub(super) checkpoints: Option<Checkpoints>,
     /// When it started or was resumed, the seconds before that, and the weight of the items since.
     start: Instant,
@@ -81,6 +83,10 @@ where
         rate: f64,
         state: State<R>,
     ) -> Result<Self, TrainError> {
+        let mut average = trainer.settings.average.map(Average::exponential).transpose()?;
+        if let (Some(average), Some(saved)) = (&mut average, &state.average) {
+            average.load_state(task.model, saved)?;
+        }
         let checkpoints = match &trainer.directory {
             Some(directory) => {
                 std::fs::create_dir_all(directory).map_err(TrainError::io(directory))?;
@@ -98,15 +104,22 @@ where
             trainer,
             task,
             state,
+            average,
             checkpoints,
         })
     }
 
-    /// Trains the remaining epochs. The optimiser has its own learning rate afterwards.
+    /// Trains the remaining epochs. Afterwards the optimiser has its own learning rate, and the model is the
+    /// average, if one is kept.
     pub(super) fn run(&mut self) -> Result<(), TrainError> {
         let finished = self.epochs();
         self.task.optimiser.set_rate(self.rate)?;
-        finished
+        finished.and_then(|()| self.swap_average())
+    }
+
+    /// Exchanges the parameters and their average, if one is kept.
+    fn swap_average(&mut self) -> Result<(), TrainError> {
+        Ok(self.average.as_mut().map_or(Ok(()), |average| average.swap(self.task.model))?)
     }
 
     fn epochs(&mut self) -> Result<(), TrainError> {
@@ -157,6 +170,9 @@ where
         let mut taken = Taken { items, number, checkpoints: self.checkpoints.as_mut(), kept: Ok(()) };
         let loss = step(model, optimiser, &mut taken);
         taken.kept?;
+        let loss = loss.and_then(|loss| {
+            self.average.as_mut().map_or(Ok(()), |average| average.update(*model)).map(|()| loss)
+        });
         self.state.history.steps += 1;
         self.state.loss += self.checked("loss", loss)? * weight;
         self.state.batch += 1;
@@ -164,8 +180,9 @@ where
         Ok(())
     }
 
-    /// Evaluates the model, keeps it if it is the best, and adds the epoch to the history.
+    /// Evaluates the model, or its average, keeps it if it is the best, and adds the epoch to the history.
     fn end_epoch(&mut self, epoch_weight: f64) -> Result<(), TrainError> {
+        self.swap_average()?;
         let Task { model, evaluate, .. } = &mut self.task;
         let validation = evaluate(model, &self.state.history)?;
         let validation = self.checked("validation", Ok(validation))?;
@@ -178,7 +195,7 @@ where
         }
         history.epochs.push(Epoch { loss: self.state.loss / epoch_weight, validation });
         (self.state.loss, self.state.batch) = (0.0, 0);
-        Ok(())
+        self.swap_average()
     }
 
     /// Writes a checkpoint if it is time, after the last epoch, and if that is wanted after every one.
@@ -186,6 +203,7 @@ where
         let due = epoch_ends && (self.trainer.checkpoint_each_epoch || self.is_finished());
         let Some(checkpoints) = &mut self.checkpoints else { return Ok(()) };
         if due || checkpoints.due(self.trainer.checkpoint_every) {
+            self.state.average = self.average.as_ref().map(|average| average.state(self.task.model));
             let (Task { model, optimiser, .. }, state) = (&self.task, &self.state);
             checkpoints
                 .write(state.history.steps, |path| checkpoint::save(path, *model, *optimiser, state))?;

@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Algorithm;
+use crate::average::AverageState;
 use crate::checkpoint;
 use crate::data_parallel::DataParallel;
 use crate::error::OptimError;
@@ -116,6 +117,8 @@ pub(super) struct State<R> {
     pub(super) batch: u64,
     /// The sum over this epoch's items so far of loss times weight.
     pub(super) loss: f64,
+    /// The average of the parameters, if it is kept, once there is one.
+    pub(super) average: Option<AverageState>,
 }
 
 /// What must be the same when a run is resumed, besides the caller's `R`.
@@ -125,6 +128,8 @@ pub(super) struct Settings {
     /// The largest number of parts of a batch, and the smallest number of items in a part.
     pub(super) parts: [usize; 2],
     pub(super) best: Option<Goal>,
+    /// The decay of the average of the parameters, if it is kept.
+    pub(super) average: Option<f64>,
 }
 
 /// Trains a model: see [`train`](crate::train) for an example.
@@ -165,7 +170,7 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
             same,
             epochs,
             schedule: Schedule::Constant,
-            settings: Settings { seed: 42, parts: [8, 16], best: None },
+            settings: Settings { seed: 42, parts: [8, 16], best: None, average: None },
             name: None,
             unit: "step",
             device: Device::cpu(),
@@ -237,6 +242,13 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
         Trainer { settings: Settings { best: Some(goal), ..self.settings }, ..self }
     }
 
+    /// Keeps the exponential average of the parameters (EMA) with this decay, which is updated by every step:
+    /// see [`Average::exponential`](crate::Average::exponential). The average is what is evaluated, what the
+    /// best model is, and what the model is after [`run`](Self::run). Tarvainen & Valpola 2017.
+    pub fn average(self, decay: f64) -> Self {
+        Trainer { settings: Settings { average: Some(decay), ..self.settings }, ..self }
+    }
+
     /// Stores a name of the run in the file of the best model. A file with another name is refused.
     pub fn named(self, name: impl Into<String>) -> Self {
         Trainer { name: Some(name.into()), ..self }
@@ -278,8 +290,9 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
     ///
     /// # Errors
     /// If a loss, a validation or a step is not finite; the last good checkpoint is kept. If an epoch has no
-    /// batches. If a file cannot be written, or the checkpoint to resume from belongs to another run. Any
-    /// error of `evaluate`. If the [ranks](Self::ranks) do not train the same, or one has ended.
+    /// batches, or the decay of the average is not in `[0, 1)`. If a file cannot be written, or the
+    /// checkpoint to resume from belongs to another run. Any error of `evaluate`. If the
+    /// [ranks](Self::ranks) do not train the same, or one has ended.
     ///
     /// # Panics
     /// If `loss` does not return a single number, or a batch is empty. If no directory is set, and the best
@@ -353,6 +366,7 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
                 history: History::default(),
                 batch: 0,
                 loss: 0.0,
+                average: None,
             },
         };
         if let Some(ranks) = &self.ranks {
@@ -417,6 +431,7 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
             ("another seed", theirs.seed != ours.seed),
             ("another split of its batches", theirs.parts != ours.parts),
             ("another goal for its best model", theirs.best != ours.best),
+            ("another average of its parameters", theirs.average != ours.average),
         ];
         if let Some((what, _)) = differs.iter().find(|(_, differs)| *differs) {
             return Err(refused(format!("a run with {what}")).into());
