@@ -37,7 +37,8 @@ pub mod prelude {
         BatchNorm, BatchNorm2d, Bidirectional, Cell, Concat, Conv2d, ConvStack, Curvature, Dropout,
         Embedding, Features, FeedForward, Geometry, GraphAttention, GraphConvolution, Gru, GyrovectorSpace,
         Heads, LayerNorm, Linear, LogisticRegression, Lstm, Mask, MultiHeadAttention, PoincareLinear,
-        RelationNetwork, Rnn, Score, Sequence, UnidirectionalRegression, exp0, log0, loss, score,
+        RelationNetwork, Rnn, Score, Sequence, StochasticDepth, UnidirectionalRegression, exp0, log0, loss,
+        score,
     };
     pub use cotangent_manifolds::spaces::*;
     pub use cotangent_manifolds::{

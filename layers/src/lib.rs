@@ -18,6 +18,7 @@
 //! | [`Concat`]: a linear layer of several inputs, points and real features | `linear/concat.rs` |
 //! | [`Activation`]: any pointwise map | `activation.rs` |
 //! | [`Dropout`] | `dropout.rs` |
+//! | [`StochasticDepth`]: leaves out residual blocks, by sample | `stochastic_depth.rs` |
 //! | [`BatchNorm`]: brings batches to a learned mean and deviation | `norm/batch_norm.rs` |
 //! | [`BatchNorm2d`]: batch normalisation of each channel of maps | `norm/batch_norm_2d.rs` |
 //! | [`Conv2d`]; [`ConvStack`]: convolutions, normalised | `convolution.rs` |
@@ -73,6 +74,7 @@ pub mod position;
 mod recurrent;
 mod relation_network;
 mod space;
+mod stochastic_depth;
 mod transformer;
 
 pub use activation::Activation;
@@ -110,6 +112,7 @@ pub use relation_network::{Matching, RelationNetwork, RelationSizes};
 pub use space::curvature::Curvature;
 pub use space::gyrovector_space::{Geometry, GyrovectorSpace};
 pub use space::maps::{exp0, log0};
+pub use stochastic_depth::StochasticDepth;
 pub use transformer::{DecoderLayer, EncoderLayer, NormOrder, TransformerSizes};
 
 /// The example of the package's page is a test.

@@ -14,6 +14,7 @@ use crate::attention::score::Score;
 use crate::dropout::Dropout;
 use crate::linear::feed_forward::FeedForward;
 use crate::norm::layer_norm::LayerNorm;
+use crate::stochastic_depth::StochasticDepth;
 
 /// Where a residual block normalises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,6 +108,9 @@ pub struct EncoderLayer<T: Float = f32> {
     pub attention: MultiHeadAttention<T>,
     /// Applied at each position.
     pub feed_forward: FeedForward<Euclidean, T>,
+    /// Drops the result of each of the two, for some sequences of a batch: a rate of 0 at first.
+    #[module(skip)]
+    pub depth: StochasticDepth,
     residuals: [Residual<T>; 2],
 }
 
@@ -120,6 +124,7 @@ impl<T: Float> EncoderLayer<T> {
         EncoderLayer {
             attention: MultiHeadAttention::new(score, sizes.width, sizes.heads, sizes.head, rng),
             feed_forward: feed_forward(sizes, rng),
+            depth: StochasticDepth::default(),
             residuals: [0, 1].map(|_| Residual::new(sizes)),
         }
     }
@@ -168,8 +173,8 @@ impl<T: Float> EncoderLayer<T> {
     #[track_caller]
     fn sublayers<'t>(&self, x: Var<'t, T>, attend: impl FnOnce(Var<'t, T>) -> Var<'t, T>) -> Var<'t, T> {
         let [first, second] = &self.residuals;
-        let x = first.around(x, attend);
-        second.around(x, |x| *self.feed_forward.forward(x))
+        let x = first.around(x, |x| self.depth.forward(attend(x)));
+        second.around(x, |x| self.depth.forward(*self.feed_forward.forward(x)))
     }
 
     /// The queries and keys with which a sequence attends to itself, `[batch, heads, n, key]` each, for

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use cotangent_engine::Sparsity;
 use cotangent_layers::score::{Distance, Dot, Score, UmbralCone};
-use cotangent_layers::{DecoderLayer, EncoderLayer, LayerNorm, Mask, NormOrder, TransformerSizes};
+use cotangent_layers::{
+    DecoderLayer, EncoderLayer, LayerNorm, Mask, NormOrder, StochasticDepth, TransformerSizes,
+};
 use cotangent_manifolds::{Steps, Visitor};
 
 use super::*;
@@ -43,6 +45,34 @@ fn encoders_take_sets() {
         }
     }
     assert!((1..6).all(|i| difference(&results[0], &results[i]) > 1e-3));
+}
+
+/// While training, a sequence leaves a layer as it came in, or by one or both of its sublayers with twice
+/// their results. Without training the rate makes no difference.
+#[test]
+fn stochastic_depth_leaves_out_sublayers_by_sequence() {
+    let sizes = TransformerSizes { dropout: 0.0, ..sizes(NormOrder::Pre) };
+    let mut layer = EncoderLayer::<f64>::new(CONES, sizes, &mut rng::stream(2, 4, 0));
+    let x = uniform(&[64, 4, 6], 1.0, &mut rng::stream(1, 4, 0));
+    let run = |layer: &EncoderLayer<f64>, trains: bool| {
+        let tape = Tape::new();
+        if trains {
+            tape.training(rng::stream(7, 4, 0));
+        }
+        layer.forward(tape.constant(&x), Mask::None).to_tensor()
+    };
+    let want = run(&layer, false);
+    layer.depth = StochasticDepth { rate: 0.5 };
+    assert_eq!(run(&layer, false), want);
+    let trained = run(&layer, true);
+    let same = |at: usize| {
+        let range = at * 24..(at + 1) * 24;
+        trained.data()[range.clone()] == x.data()[range]
+    };
+    let left_out = (0..64).filter(|&at| same(at)).count();
+    assert!((4..32).contains(&left_out), "{left_out} of 64 sequences, a quarter expected");
+    assert_eq!([0, 1, 2].map(|layer| StochasticDepth::rising(0.2, layer, 3).rate), [0.0, 0.1, 0.2]);
+    assert_eq!(StochasticDepth::rising(0.2, 0, 1).rate, 0.0);
 }
 
 /// Later rows, and hidden rows of the other sequence, change no bit.
