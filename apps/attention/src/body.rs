@@ -1,4 +1,4 @@
-//! The layers of a transformer, as the options of `transformer` and `lm` describe them: their sizes, their
+//! The layers of a transformer, as the options of `transformer`, `lm` and `vit` describe them: their sizes, their
 //! attention, their positions.
 
 use std::ops::Range;
@@ -66,6 +66,38 @@ pub(crate) struct Body<'a> {
     pub(crate) norm: NormOption,
     pub(crate) dropout: f64,
     pub(crate) attention_dropout: f64,
+}
+
+/// The layers that a configuration describes: its fields have the same names.
+// A struct of these fields in every configuration would be nested in `config.json`, where the files of earlier
+// versions have the fields side by side; bincode, in checkpoints, cannot flatten it.
+macro_rules! body {
+    ($config:expr) => {
+        $crate::body::Body {
+            attention: (&$config.attention, &$config.options),
+            layers: $config.layers,
+            width: $config.width,
+            heads: $config.heads,
+            head_dim: $config.head_dim.unwrap_or_default(),
+            key_dim: $config.key_dim,
+            hidden: $config.hidden,
+            norm: $config.norm,
+            dropout: $config.dropout,
+            attention_dropout: $config.attention_dropout,
+        }
+    };
+}
+pub(crate) use body;
+
+/// The dimensions of a head, by default the width divided by the number of heads, and those of its queries and
+/// keys if they are others.
+pub(crate) fn head_dims(
+    [width, heads]: [usize; 2],
+    head_dim: Option<usize>,
+    key_dim: Option<usize>,
+) -> [Option<usize>; 2] {
+    let head_dim = head_dim.unwrap_or((width / heads.max(1)).max(1));
+    [Some(head_dim), key_dim.filter(|&key| key != head_dim)]
 }
 
 impl Body<'_> {

@@ -1,4 +1,4 @@
-//! The files of a model that a program can use by itself: of `transformer` and `lm`.
+//! The files of a model that a program can use by itself: of `transformer`, `lm` and `vit`.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What the trainings of `transformer` and `lm` have in common.
+//! What the trainings of `transformer`, `lm` and `vit` have in common.
 
 use cotangent::optim::train::Progress;
 use cotangent::prelude::*;
@@ -15,23 +15,27 @@ pub(crate) fn adam(lr: f64, decay: f64, clip: f64) -> Result<RiemannianAdam<f32>
     Ok(RiemannianAdam::new(lr)?.betas(0.9, 0.98)?.decay(decay)?.clip(clip)?)
 }
 
-/// The mean loss per token of batches, which are computed in parallel. `loss` returns the mean loss of a
-/// batch and its number of tokens.
+/// What `evaluate` returns for each batch. They are computed in parallel.
+pub(crate) fn each_batch<B: Sync, R: Send>(
+    batches: &[B],
+    device: &Device,
+    evaluate: impl Fn(&Tape<f32>, &B) -> R + Sync,
+) -> Vec<R> {
+    let new_tape = || Tape::with_device(device.clone());
+    let evaluate = |tape: &mut Tape<f32>, batch: &B| {
+        tape.reset();
+        evaluate(tape, batch)
+    };
+    batches.par_iter().map_init(new_tape, evaluate).collect()
+}
+
+/// The mean loss per token of batches. `loss` returns the mean loss of a batch and its number of tokens.
 pub(crate) fn mean_loss<B: Sync>(
     batches: &[B],
     device: &Device,
     loss: impl Fn(&Tape<f32>, &B) -> (f64, usize) + Sync,
 ) -> f64 {
-    let losses: Vec<(f64, usize)> = batches
-        .par_iter()
-        .map_init(
-            || Tape::with_device(device.clone()),
-            |tape, batch| {
-                tape.reset();
-                loss(tape, batch)
-            },
-        )
-        .collect();
+    let losses = each_batch(batches, device, loss);
     let tokens: usize = losses.iter().map(|(_, tokens)| tokens).sum();
     losses.iter().map(|(loss, tokens)| loss * *tokens as f64).sum::<f64>() / tokens as f64
 }

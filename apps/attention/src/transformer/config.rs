@@ -8,7 +8,7 @@ use cotangent_apps_common::{config, options, output};
 use serde::{Deserialize, Serialize};
 
 use crate::attention::{AttentionOptions, Scores};
-use crate::body::{Body, NormOption, PositionsOption};
+use crate::body::{Body, NormOption, PositionsOption, body, head_dims};
 
 /// Named sizes of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -148,8 +148,8 @@ fn by_size(number: usize) -> impl Iterator<Item = (&'static str, String, String)
 impl TransformerConfig {
     /// Fills in what follows from other options: the dimensions of the heads.
     pub(super) fn complete(mut self) -> Self {
-        let head_dim = *self.head_dim.get_or_insert((self.width / self.heads.max(1)).max(1));
-        self.key_dim = self.key_dim.filter(|&key| key != head_dim);
+        let sizes = [self.width, self.heads];
+        [self.head_dim, self.key_dim] = head_dims(sizes, self.head_dim, self.key_dim);
         self
     }
 
@@ -161,18 +161,7 @@ impl TransformerConfig {
 
     /// The layers.
     pub(super) fn body(&self) -> Body<'_> {
-        Body {
-            attention: (&self.attention, &self.options),
-            layers: self.layers,
-            width: self.width,
-            heads: self.heads,
-            head_dim: self.head_dim.unwrap_or_default(),
-            key_dim: self.key_dim,
-            hidden: self.hidden,
-            norm: self.norm,
-            dropout: self.dropout,
-            attention_dropout: self.attention_dropout,
-        }
+        body!(self)
     }
 
     /// A lower bound on the number of a model's parameters: those of its tables, and most of its layers'. It
