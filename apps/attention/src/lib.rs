@@ -1,4 +1,5 @@
-//! Attention in any geometry: the applications `transformer`, `lm`, `graph` and `graph-tasks`.
+//! Attention in any geometry: the applications `transformer`, `lm`, `vit`, `graph` and
+//! `graph-tasks`.
 //!
 //! | module | what |
 //! |---|---|
@@ -9,6 +10,8 @@
 //! | [`transformer::heatmap`] | pictures of attention |
 //! | [`lm`] | language models |
 //! | [`lm::text`], [`lm::vocabulary`] | their text and its tokens |
+//! | [`vit`] | vision transformers, which classify pictures |
+//! | [`pictures`] | pictures with classes, read from folders and arrays |
 //! | [`graph`] | node classification by graph attention |
 //! | [`graph::labelled_graph`] | graphs whose nodes have features and classes |
 //! | [`graph_tasks`] | questions about the nodes of a graph |
@@ -24,8 +27,10 @@ pub mod graph;
 pub mod graph_tasks;
 mod key_values;
 pub mod lm;
+pub mod pictures;
 mod saved;
 mod training;
 pub mod transformer;
+pub mod vit;
 
 pub use cotangent_apps_common::attention;

@@ -117,6 +117,14 @@ pub fn below_one(options: &[(&str, f64)]) -> Result<()> {
     check(options, |value| (0.0..1.0).contains(&value), "from 0 to below 1")
 }
 
+/// Checks that shares and probabilities are from 0 to 1.
+///
+/// # Errors
+/// If one is not; the error names its option.
+pub fn shares(options: &[(&str, f64)]) -> Result<()> {
+    check(options, |value| (0.0..=1.0).contains(&value), "from 0 to 1")
+}
+
 /// The name of the first option whose condition is true.
 pub fn first_true(options: &[(&'static str, bool)]) -> Option<&'static str> {
     options.iter().find(|(_, is)| *is).map(|(name, _)| *name)

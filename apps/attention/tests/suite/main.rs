@@ -1,4 +1,4 @@
-//! The applications `transformer`, `lm`, `graph` and `graph-tasks` from the outside.
+//! The applications `transformer`, `lm`, `vit`, `graph` and `graph-tasks` from the outside.
 
 #[macro_use]
 #[path = "../../../tests/mod.rs"]
@@ -12,3 +12,4 @@ mod graph_tasks_generate;
 mod links;
 mod lm;
 mod transformer;
+mod vit;

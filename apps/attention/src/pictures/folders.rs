@@ -1,0 +1,103 @@
+//! Folders of PNG and JPEG files, one for each class.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cotangent_apps_common::error::{AppError, Result};
+use rayon::prelude::*;
+
+use super::{Parts, Pictures, raster};
+
+/// What the folder of a part can be called, for validation and testing.
+const OTHERS: [&[&str]; 2] = [&["val", "valid", "validation"], &["test"]];
+
+/// Reads the folders of a directory, if it has any. Pictures are brought to this side.
+pub(super) fn read(directory: &Path, side: usize) -> Result<Option<Parts>> {
+    let folder = |names: &[&str]| names.iter().map(|name| directory.join(name)).find(|path| path.is_dir());
+    let (train, others) = (folder(&["train"]), OTHERS.map(folder));
+    if let (None, Some(other)) = (&train, others.iter().flatten().next()) {
+        let message = format!("{} is there, but no folder \"train\"", other.display());
+        return Err(AppError::content(directory, message));
+    }
+    let root = train.clone().unwrap_or_else(|| directory.to_owned());
+    let classes = entries(&root, Path::is_dir).unwrap_or_default();
+    if classes.is_empty() {
+        return match train {
+            Some(root) => Err(AppError::content(&root, "no folders of classes")),
+            None => Ok(None),
+        };
+    }
+    let list = |root: &Path| Listing::new(root, &classes);
+    let train = list(&root)?;
+    let others = others.map(|root| root.map(|root| list(&root)).transpose());
+    let [validation, test] = others;
+    let (validation, test) = (validation?, test?);
+    let listings = [Some(train), validation, test];
+    let count = listings.iter().flatten().map(|listing| listing.files.len()).sum();
+    Pictures::check_memory(count, side, 3)?;
+    let [train, validation, test] = listings.map(|listing| listing.map(|it| it.read(side)).transpose());
+    let parts = [train?, validation?, test?];
+    let channels = parts.iter().flatten().map(|part| part.channels).max().unwrap_or(1);
+    let [train, validation, test] = parts.map(|part| part.map(|part| part.in_channels(channels)));
+    let train = train.expect("it is listed");
+    Ok(Some(Parts { classes, train, others: [validation, test] }))
+}
+
+/// The names of what a directory has of this kind, but hidden ones, in order.
+fn entries(directory: &Path, is_wanted: impl Fn(&Path) -> bool) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(directory).map_err(AppError::io(directory))? {
+        let path = entry.map_err(AppError::io(directory))?.path();
+        let name = path.file_name().unwrap_or_default().to_str().map(str::to_owned);
+        let name = name.ok_or_else(|| AppError::content(&path, "a name that is not UTF-8"))?;
+        if !name.starts_with('.') && is_wanted(&path) {
+            names.push(name);
+        }
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+fn is_picture(path: &Path) -> bool {
+    let extension = path.extension().unwrap_or_default().to_ascii_lowercase();
+    ["png", "jpg", "jpeg"].iter().any(|known| extension == *known)
+}
+
+/// The files of a part, with the numbers of their classes.
+struct Listing {
+    files: Vec<(PathBuf, u32)>,
+}
+
+impl Listing {
+    /// The pictures of the classes' folders. Other files are left out.
+    fn new(root: &Path, classes: &[String]) -> Result<Self> {
+        let mut files = Vec::new();
+        for name in entries(root, Path::is_dir)? {
+            let folder = root.join(&name);
+            let class = classes.binary_search(&name);
+            let class =
+                class.map_err(|_| AppError::content(&folder, "a class that training does not have"))?;
+            let pictures = entries(&folder, is_picture)?;
+            if pictures.is_empty() {
+                return Err(AppError::content(&folder, "a class without PNG or JPEG files"));
+            }
+            files.extend(pictures.iter().map(|name| (folder.join(name), class as u32)));
+        }
+        if files.is_empty() {
+            return Err(AppError::content(root, "no folders of classes"));
+        }
+        Ok(Listing { files })
+    }
+
+    /// Reads the files. Pictures have one channel if all are grey.
+    fn read(self, side: usize) -> Result<Pictures> {
+        let read = |(path, _): &(PathBuf, u32)| raster::read(path).map(|image| raster::square(&image, side));
+        // The first error by the order of files, whatever thread meets one first.
+        let images: Vec<Result<_>> = self.files.par_iter().map(read).collect();
+        let images: Vec<_> = images.into_iter().collect::<Result<_>>()?;
+        let channels = if images.iter().any(|image| image.color().has_color()) { 3 } else { 1 };
+        let pixels = images.par_iter().flat_map_iter(|image| raster::pixels(image, channels)).collect();
+        let labels = self.files.iter().map(|&(_, class)| class).collect();
+        Ok(Pictures { side, channels, pixels, labels })
+    }
+}

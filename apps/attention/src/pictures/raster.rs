@@ -1,0 +1,68 @@
+//! Single pictures: PNG and JPEG files, their sizes and channels.
+
+use std::io::Cursor;
+use std::path::Path;
+
+use cotangent_apps_common::error::{AppError, Result};
+use image::imageops::FilterType;
+use image::{DynamicImage, GrayImage, ImageFormat, ImageReader, RgbImage};
+
+/// Reads a PNG or JPEG file; its content says which it is.
+///
+/// # Errors
+/// If it cannot be read, or is no such picture.
+pub fn read(path: &Path) -> Result<DynamicImage> {
+    let bytes = std::fs::read(path).map_err(AppError::io(path))?;
+    let format = match image::guess_format(&bytes) {
+        Ok(format @ (ImageFormat::Png | ImageFormat::Jpeg)) => format,
+        _ => return Err(AppError::content(path, "neither a PNG nor a JPEG file")),
+    };
+    let decoded = ImageReader::with_format(Cursor::new(bytes), format).decode();
+    decoded.map_err(|e| AppError::content(path, format!("a damaged picture: {e}")))
+}
+
+/// The middle of a picture, as a square of this side.
+pub fn square(image: &DynamicImage, side: usize) -> DynamicImage {
+    let side = side as u32;
+    if (image.width(), image.height()) == (side, side) {
+        return image.clone();
+    }
+    image.resize_to_fill(side, side, FilterType::Triangle)
+}
+
+/// The pixels of a picture, `[height, width, channels]`, grey or in three colours. Transparency is left out.
+pub fn pixels(image: &DynamicImage, channels: usize) -> Vec<u8> {
+    match channels {
+        1 => image.to_luma8().into_raw(),
+        _ => image.to_rgb8().into_raw(),
+    }
+}
+
+/// A picture of pixels `[height, width, channels]`.
+///
+/// # Panics
+/// If there are not as many pixels.
+pub fn from_pixels(pixels: &[u8], [height, width, channels]: [usize; 3]) -> DynamicImage {
+    let (width, height, pixels) = (width as u32, height as u32, pixels.to_vec());
+    match channels {
+        1 => GrayImage::from_raw(width, height, pixels).map(DynamicImage::from),
+        _ => RgbImage::from_raw(width, height, pixels).map(DynamicImage::from),
+    }
+    .expect("as many pixels as the size says")
+}
+
+/// Pixels in another number of channels: grey ones get three equal colours, colours become their brightness.
+pub(super) fn in_channels(pixels: &[u8], from: usize, to: usize) -> Vec<u8> {
+    let picture = from_pixels(pixels, [pixels.len() / from, 1, from]);
+    self::pixels(&picture, to)
+}
+
+/// A picture as a PNG file.
+///
+/// # Panics
+/// If it cannot be written to memory.
+pub fn png(image: &DynamicImage) -> Vec<u8> {
+    let mut file = Cursor::new(Vec::new());
+    image.write_to(&mut file, ImageFormat::Png).expect("a picture in memory");
+    file.into_inner()
+}

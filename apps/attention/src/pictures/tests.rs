@@ -1,0 +1,272 @@
+//! Directories of pictures in every form, and what is wrong with bad ones.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use image::{DynamicImage, GrayImage, RgbImage};
+use tempfile::TempDir;
+
+use super::{PictureData, Reading, raster};
+
+const READING: Reading = Reading { side: None, folder_side: 4, held_out: 0.25, seed: 0 };
+
+fn grey(shade: u8, width: u32, height: u32) -> DynamicImage {
+    GrayImage::from_fn(width, height, |x, y| [shade.wrapping_add((x + y * width) as u8)].into()).into()
+}
+
+/// Writes a file below a directory.
+fn write(directory: &TempDir, name: &str, content: &[u8]) -> PathBuf {
+    let path = directory.path().join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, content).unwrap();
+    path
+}
+
+/// The error of reading a directory, without the directory.
+#[track_caller]
+fn fails(directory: &TempDir, reading: &Reading) -> String {
+    let message = PictureData::read(directory.path(), reading).unwrap_err().to_string();
+    message.replace(directory.path().to_str().unwrap(), "D")
+}
+
+fn idx(shape: &[u32], elements: &[u8]) -> Vec<u8> {
+    let extents: Vec<u8> = shape.iter().flat_map(|extent| extent.to_be_bytes()).collect();
+    [&[0, 0, 8, shape.len() as u8][..], &extents, elements].concat()
+}
+
+fn npy(kind: &str, shape: &str, elements: &[u8]) -> Vec<u8> {
+    let header = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}}}\n");
+    [b"\x93NUMPY\x01\x00", &(header.len() as u16).to_le_bytes()[..], header.as_bytes(), elements].concat()
+}
+
+/// Twelve grey pictures of 2 x 2 pixels in three classes.
+fn arrays() -> (Vec<u8>, Vec<u8>) {
+    ((0..48).collect(), (0..12).map(|i| i % 3).collect())
+}
+
+#[test]
+fn folders_are_classes() {
+    let d = TempDir::new().unwrap();
+    for (part, count) in [("train", 3), ("test", 2)] {
+        for class in ["b", "a"] {
+            for i in 0..count {
+                let shade = if class == "a" { 10 * i } else { 100 + 10 * i };
+                write(&d, &format!("{part}/{class}/{i}.PNG"), &raster::png(&grey(shade, 4, 4)));
+            }
+        }
+    }
+    for ignored in ["train/a/notes.txt", "train/a/.hidden.png", ".cache/x/1.png", "train/readme.md"] {
+        write(&d, ignored, b"no picture");
+    }
+    let data = PictureData::read(d.path(), &READING).unwrap();
+    assert_eq!(
+        (&data.classes[..], &data.held_out[..]),
+        (&["a".to_owned(), "b".to_owned()][..], &["validation"][..])
+    );
+    assert_eq!((data.train.side, data.train.channels, data.test.len()), (4, 1, 4));
+    // A quarter of six pictures is two.
+    assert_eq!((data.train.len(), data.validation.len()), (4, 2));
+    assert_eq!(data.test.labels, [0, 0, 1, 1]);
+    let shades: Vec<u8> = (0..4).map(|i| data.test.picture(i)[0]).collect();
+    assert_eq!(shades, [0, 10, 100, 110]);
+    // The same pictures for every reader of this seed, others for another one.
+    assert_eq!(PictureData::read(d.path(), &READING).unwrap(), data);
+    let mut others = (1..9).map(|seed| PictureData::read(d.path(), &Reading { seed, ..READING }).unwrap());
+    assert!(others.any(|other| other.fingerprint() != data.fingerprint()));
+    // One coloured picture makes all of them coloured; others are brought to the size.
+    let red = RgbImage::from_fn(40, 20, |_, _| [200, 0, 0].into());
+    write(&d, "test/b/9.png", &raster::png(&red.into()));
+    let coloured = PictureData::read(d.path(), &READING).unwrap();
+    assert_eq!((coloured.train.channels, coloured.test.len()), (3, 5));
+    assert_eq!(coloured.test.picture(4), [200, 0, 0].repeat(16));
+    assert_eq!(coloured.test.picture(1)[..3], [10; 3]);
+    assert_eq!(coloured.train.clone().in_channels(1), data.train);
+    // Without a folder for training, the directory's own folders are the classes.
+    let own = Reading { held_out: 0.2, ..READING };
+    let data = PictureData::read(&d.path().join("test"), &own).unwrap();
+    assert_eq!((data.train.len(), data.validation.len(), data.test.len()), (3, 1, 1));
+    assert_eq!(data.held_out, ["validation", "test"]);
+}
+
+#[test]
+fn arrays_are_read_in_every_form() {
+    let (pixels, labels) = arrays();
+    let gzip = |bytes: &[u8]| {
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gzip.write_all(bytes).unwrap();
+        gzip.finish().unwrap()
+    };
+    let wide: Vec<u8> = labels.iter().flat_map(|&label| i64::from(label).to_le_bytes()).collect();
+    let forms = [
+        (
+            "train-images-idx3-ubyte",
+            idx(&[12, 2, 2], &pixels),
+            "train-labels-idx1-ubyte",
+            idx(&[12], &labels),
+        ),
+        (
+            "train-images.idx3-ubyte",
+            idx(&[12, 2, 2], &pixels),
+            "train-labels.idx1-ubyte",
+            idx(&[12], &labels),
+        ),
+        (
+            "train-images-idx4-ubyte",
+            idx(&[12, 2, 2, 1], &pixels),
+            "train-labels-idx1-ubyte.gz",
+            gzip(&idx(&[12], &labels)),
+        ),
+        (
+            "train_images.npy.gz",
+            gzip(&npy("|u1", "(12, 2, 2)", &pixels)),
+            "train_labels.npy",
+            npy("<i8", "(12,)", &wide),
+        ),
+        (
+            "train_images.npy",
+            npy("|u1", "(12, 2, 2, 1)", &pixels),
+            "train_labels.npy",
+            npy("|u1", "(12,)", &labels),
+        ),
+    ];
+    let mut read = Vec::new();
+    for (images, content, names, numbers) in forms {
+        let d = TempDir::new().unwrap();
+        write(&d, images, &content);
+        write(&d, names, &numbers);
+        let mut data = PictureData::read(d.path(), &READING).unwrap();
+        data.name.clear();
+        assert_eq!((data.classes.join(" "), data.train.side), ("0 1 2".to_owned(), 2));
+        assert_eq!([data.train.len(), data.validation.len(), data.test.len()], [6, 3, 3]);
+        read.push(data);
+    }
+    assert!(read.iter().all(|data| *data == read[0]));
+
+    let d = TempDir::new().unwrap();
+    write(&d, "train_images.npy", &npy("|u1", "(4, 1, 2, 3)", &[7; 24]));
+    write(&d, "train_labels.npy", &npy("|u1", "(4,)", &[0, 1, 0, 1]));
+    write(&d, "val_images.npy", &npy("|u1", "(1, 1, 2, 3)", &[9; 6]));
+    write(&d, "val_labels.npy", &npy("|u1", "(1,)", &[1]));
+    write(&d, "classes.txt", b"cat\ndog\ncow\n");
+    assert!(fails(&d, &READING).ends_with("pictures of 1 x 2 pixels; --image-size makes them squares"));
+    let data = PictureData::read(d.path(), &Reading { side: Some(2), ..READING }).unwrap();
+    assert_eq!(
+        (data.classes.join(" "), data.train.side, data.train.channels),
+        ("cat dog cow".to_owned(), 2, 3)
+    );
+    // What is there for validation is the test, if there is no other.
+    assert_eq!((data.test.pixels, data.held_out), (vec![9; 12], vec!["validation"]));
+}
+
+#[test]
+fn what_is_wrong_with_arrays_is_named() {
+    let (pixels, labels) = arrays();
+    let wrong = |name: &str, content: &[u8]| {
+        let d = TempDir::new().unwrap();
+        for part in ["train", "t10k"] {
+            write(&d, &format!("{part}-images-idx3-ubyte"), &idx(&[12, 2, 2], &pixels));
+            write(&d, &format!("{part}-labels-idx1-ubyte"), &idx(&[12], &labels));
+        }
+        assert!(PictureData::read(d.path(), &READING).is_ok());
+        let path = write(&d, name, content);
+        if content.is_empty() {
+            fs::remove_file(path).unwrap();
+        }
+        fails(&d, &READING)
+    };
+    let images = idx(&[12, 2, 2], &pixels);
+    for (name, content, message) in [
+        (
+            "t10k-images-idx3-ubyte",
+            images[..60].to_vec(),
+            "cut off at byte 60; the shape [12, 2, 2] needs 64",
+        ),
+        (
+            "train-images-idx3-ubyte",
+            idx(&[12, 4], &pixels),
+            "an array of shape [12, 4]; [n, height, width], or \
+            [n, height, width, 1 or 3], is needed",
+        ),
+        ("train-images-idx3-ubyte", idx(&[0, 2, 2], &[]), "an array of shape [0, 2, 2] has no pictures"),
+        (
+            "t10k-images-idx3-ubyte",
+            idx(&[12, 1, 1], &pixels[..12]),
+            "pictures of 1 x 1 pixels with 1 channels; \
+            those for training have 2 x 2 pixels with 1 channels",
+        ),
+        ("train-labels-idx1-ubyte", idx(&[11], &labels[..11]), "labels of shape [11] for 12 pictures"),
+        ("train-labels-idx1-ubyte", idx(&[12, 1], &labels), "labels of shape [12, 1] for 12 pictures"),
+        (
+            "t10k-labels-idx1-ubyte",
+            idx(&[12], &[0, 1, 2, 1, 3, 1, 1, 1, 1, 1, 1, 1]),
+            "label 4, counted from 0, is 3; classes are 0 to 2",
+        ),
+        ("t10k-labels-idx1-ubyte", Vec::new(), "No such file or directory (os error 2)"),
+    ] {
+        let expected = match content.is_empty() {
+            true => format!("D/{name}.gz: {message}"),
+            false => format!("D/{name}: {message}"),
+        };
+        assert_eq!(wrong(name, &content), expected);
+    }
+    let names = wrong("classes.txt", b"a\nb\n");
+    assert_eq!(names, "D/train-labels-idx1-ubyte: label 2, counted from 0, is 2; classes are 0 to 1");
+    assert_eq!(wrong("classes.txt", b"a\n\nb\n"), "D/classes.txt:2: a class without a name");
+
+    let d = TempDir::new().unwrap();
+    write(&d, "train_images.npy", &npy("|u1", "(12, 2, 2)", &pixels));
+    let numbers =
+        |labels: [u32; 12]| labels.iter().flat_map(|label| label.to_le_bytes()).collect::<Vec<u8>>();
+    write(&d, "train_labels.npy", &npy("<u4", "(12,)", &numbers([u32::MAX; 12])));
+    let message = "label 0, counted from 0, is 4294967295; classes are 0 to 65535";
+    assert_eq!(fails(&d, &READING), format!("D/train_labels.npy: {message}"));
+    write(&d, "train_labels.npy", &npy("<i4", "(12,)", &numbers([u32::MAX; 12])));
+    assert_eq!(fails(&d, &READING), "D/train_labels.npy: element 0 is -1, which u32 cannot hold");
+    write(&d, "train_labels.npy", &npy("<u4", "(12,)", &[0; 47]));
+    assert_eq!(fails(&d, &READING), "D/train_labels.npy: shape [12] needs 48 bytes of elements, not 47");
+    write(&d, "train_images.npy", &npy("<f4", "(3, 2, 2)", &pixels));
+    assert_eq!(fails(&d, &READING), "D/train_images.npy: element type \"<f4\"; integers are needed");
+}
+
+#[test]
+fn what_is_wrong_with_folders_is_named() {
+    let d = TempDir::new().unwrap();
+    let formats = "D: neither folders of PNG or JPEG files by class";
+    assert!(fails(&d, &READING).starts_with(formats));
+    fs::create_dir_all(d.path().join("train/cat")).unwrap();
+    assert_eq!(fails(&d, &READING), "D/train/cat: a class without PNG or JPEG files");
+    let png = raster::png(&grey(5, 8, 8));
+    write(&d, "train/cat/1.png", &png);
+    assert_eq!(fails(&d, &READING), "D: 1 pictures are too few to hold 1 out for each part");
+    write(&d, "train/cat/2.png", &png[..png.len() / 2]);
+    assert!(fails(&d, &READING).starts_with("D/train/cat/2.png: a damaged picture: "));
+    write(&d, "train/cat/2.png", b"GIF89a");
+    assert_eq!(fails(&d, &READING), "D/train/cat/2.png: neither a PNG nor a JPEG file");
+    write(&d, "train/cat/2.png", &png);
+    write(&d, "train/cat/3.jpeg", &png); // what a file is, its content says
+    assert_eq!(PictureData::read(d.path(), &READING).unwrap().train.len(), 1);
+    write(&d, "test/dog/1.png", &png);
+    assert_eq!(fails(&d, &READING), "D/test/dog: a class that training does not have");
+    fs::remove_dir_all(d.path().join("train")).unwrap();
+    assert_eq!(fails(&d, &READING), "D: D/test is there, but no folder \"train\"");
+    fs::create_dir(d.path().join("train")).unwrap();
+    assert_eq!(fails(&d, &READING), "D/train: no folders of classes");
+    let message = PictureData::read(Path::new("nowhere"), &READING).unwrap_err().to_string();
+    assert!(message.starts_with("nowhere: No such file"), "{message}");
+}
+
+/// Fashion-MNIST as it is distributed, if it is installed.
+#[test]
+fn fashion_mnist_has_its_size() {
+    let path = Path::new("../../../shared/data/fashion_mnist");
+    if !path.exists() {
+        cotangent::engine::skipped(format_args!("no {}", path.display()));
+        return;
+    }
+    let data = PictureData::read(path, &READING).unwrap();
+    assert_eq!((data.classes.len(), data.train.side, data.train.channels), (10, 28, 1));
+    assert_eq!([data.train.len(), data.validation.len(), data.test.len()], [45_000, 15_000, 10_000]);
+    let of = |class: u32| data.test.labels.iter().filter(|&&label| label == class).count();
+    assert!((0..10).all(|class| of(class) == 1000));
+}

@@ -1,0 +1,62 @@
+//! Pictures side by side, as the model reads them.
+
+use cotangent::engine::rng::Rng;
+use cotangent::prelude::*;
+
+use super::Augmentation;
+use crate::pictures::Pictures;
+
+/// Pictures side by side.
+pub(super) struct Batch {
+    /// `[n, side, side, channels]`, numbers from 0 to 1.
+    pixels: Vec<f32>,
+    side: usize,
+    channels: usize,
+    /// The classes of the pictures, and of those that they are mixed with.
+    pub(super) labels: [Vec<u32>; 2],
+    /// The share of its own class in a picture.
+    pub(super) share: f64,
+}
+
+impl Batch {
+    /// Pictures as they are.
+    pub(super) fn plain(pictures: &Pictures, items: &[u32]) -> Self {
+        let bytes = items.iter().flat_map(|&item| pictures.picture(item as usize));
+        Batch::new(pictures, items, bytes.map(|&byte| f32::from(byte) / 255.0).collect())
+    }
+
+    /// Pictures for training: changed, and mixed with one another.
+    pub(super) fn augmented(pictures: &Pictures, items: &[u32], by: &Augmentation, rng: &mut Rng) -> Self {
+        let extents = [pictures.side, pictures.side, pictures.channels];
+        let mut pixels = vec![0.0; items.len() * pictures.bytes()];
+        for (to, &item) in pixels.chunks_exact_mut(pictures.bytes()).zip(items) {
+            by.apply(pictures.picture(item as usize), extents, to, rng);
+        }
+        let share = by.mix(&mut pixels, extents, rng);
+        Batch { share, ..Batch::new(pictures, items, pixels) }
+    }
+
+    fn new(pictures: &Pictures, items: &[u32], pixels: Vec<f32>) -> Self {
+        let labels: Vec<u32> = items.iter().map(|&item| pictures.labels[item as usize]).collect();
+        let others = labels.iter().rev().copied().collect();
+        let (side, channels) = (pictures.side, pictures.channels);
+        Batch { pixels, side, channels, labels: [labels, others], share: 1.0 }
+    }
+
+    /// The pictures cut into square patches, row by row: `[n, patches, patch · patch · channels]`, numbers
+    /// from −1 to 1.
+    pub(super) fn patches<'t>(&self, tape: &'t Tape<f32>, patch: usize) -> Var<'t, f32> {
+        let (row, part) = (self.side * self.channels, patch * self.channels);
+        let grid = self.side / patch;
+        let shape = [self.labels[0].len(), grid * grid, patch * part];
+        tape.constant_with(shape, |numbers| {
+            for (at, to) in numbers.chunks_exact_mut(part).enumerate() {
+                // A row of a patch: its number within the patch, and the patch's column and row.
+                let (inner, column, line) = (at % patch, at / patch % grid, at / (patch * grid));
+                // Lines of patches follow one another from picture to picture.
+                let from = (line * patch + inner) * row + column * part;
+                to.iter_mut().zip(&self.pixels[from..]).for_each(|(to, from)| *to = 2.0 * from - 1.0);
+            }
+        })
+    }
+}

@@ -1,0 +1,166 @@
+//! A trained classifier of pictures.
+
+use std::path::Path;
+
+use cotangent::optim::train::load_model;
+use cotangent::prelude::*;
+use cotangent_apps_common::error::{AppError, Result};
+use cotangent_apps_common::metrics;
+use image::DynamicImage;
+use serde::{Deserialize, Serialize};
+
+use super::VitConfig;
+use super::batch::Batch;
+use super::model::{Ends, VitModel};
+use super::overlay::{self, Overlay};
+use super::tested::{Tested, test};
+use crate::attention::Scores;
+use crate::pictures::{PictureData, Pictures, Reading, raster};
+use crate::saved::{CONFIG, MODEL, Saved, check_size};
+
+/// The settings of a training, with what its pictures say.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Pictured {
+    #[serde(flatten)]
+    config: VitConfig,
+    /// Channels of the pictures.
+    channels: usize,
+    /// The names of the classes.
+    classes: Vec<String>,
+}
+
+impl Pictured {
+    pub(super) fn new(config: &VitConfig, data: &PictureData) -> Self {
+        Pictured { config: config.clone(), channels: data.train.channels, classes: data.classes.clone() }
+    }
+
+    /// # Errors
+    /// If a setting is wrong.
+    fn check(&self, scores: &Scores) -> Result<Box<dyn Score<f32>>> {
+        if !matches!(self.channels, 1 | 3) || self.classes.is_empty() {
+            let message = format!("{} channels and {} classes", self.channels, self.classes.len());
+            return Err(AppError::usage(message));
+        }
+        self.config.check(scores)
+    }
+}
+
+/// A class of a picture.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Likely {
+    /// The name of the class.
+    pub class: String,
+    /// Its probability, from 0 to 1.
+    pub probability: f64,
+}
+
+/// A trained model.
+pub struct Classifier {
+    model: VitModel,
+    config: VitConfig,
+    ends: Ends,
+    classes: Vec<String>,
+    device: Device,
+}
+
+impl Classifier {
+    /// Loads the model in the output directory of a run, to compute on a device.
+    ///
+    /// # Errors
+    /// If a file is missing, is no file of a model, or belongs to another run.
+    pub fn load(directory: &Path, scores: &Scores, device: Device) -> Result<Self> {
+        let path = directory.join(CONFIG);
+        let saved: Saved<Pictured> = metrics::read_json(&path)?;
+        let score = saved.config.check(scores).map_err(|e| AppError::content(&path, e.to_string()))?;
+        let Saved { config: Pictured { config, channels, classes }, run, .. } = saved;
+        let ends = Ends { channels, classes: classes.len() };
+        check_size(directory, config.least_parameters(ends.channels, ends.classes))?;
+        let mut model = VitModel::new(&config, &*score, ends, &mut rng::stream(0, "initial", 0));
+        load_model(&mut model, &directory.join(MODEL), run.as_deref())?;
+        Ok(Classifier { model, config, ends, classes, device })
+    }
+
+    /// The settings of its training.
+    pub fn config(&self) -> &VitConfig {
+        &self.config
+    }
+
+    /// Tests the model on the pictures for testing of a directory: see [`PictureData::read`]. They are
+    /// brought to the model's size and channels.
+    ///
+    /// # Errors
+    /// As [`PictureData::read`], or if the classes are others.
+    pub fn evaluate(&self, directory: &Path) -> Result<Tested> {
+        let VitConfig { held_out, split_seed, batch, .. } = self.config;
+        let side = self.config.side();
+        let reading = Reading { side: Some(side), folder_side: side, held_out, seed: split_seed };
+        let data = PictureData::read(directory, &reading)?;
+        if data.classes != self.classes {
+            let differs = data.classes.iter().find(|class| !self.classes.contains(class));
+            let cause = match differs {
+                Some(class) => format!("the model does not know the class {class:?}"),
+                None => format!("{} classes; the model has {}", data.classes.len(), self.classes.len()),
+            };
+            return Err(AppError::content(directory, cause));
+        }
+        let pictures = data.test.in_channels(self.ends.channels);
+        Ok(test(&self.model, &pictures, &self.classes, batch, &self.device))
+    }
+
+    /// The likeliest classes of a picture in a PNG or JPEG file, the likeliest first: `count` of them, or all
+    /// if there are fewer.
+    ///
+    /// # Errors
+    /// If the file is no such picture.
+    pub fn predict(&self, path: &Path, count: usize) -> Result<Vec<Likely>> {
+        Ok(self.likeliest(&self.batch(&self.read(path)?), count))
+    }
+
+    /// Draws where the class token looks, over a picture in a PNG or JPEG file: for every head of a layer,
+    /// counted from 1, the weights of the patches (Tseng et al. 2023, Figure 5). Returns the likeliest class.
+    ///
+    /// # Errors
+    /// If the file is no such picture, there is no such layer, or the drawing cannot be written.
+    pub fn attend(&self, picture: &Path, layer: Option<usize>, out: &Path) -> Result<Likely> {
+        let depth = self.model.depth();
+        let layer = layer.unwrap_or(depth);
+        if !(1..=depth).contains(&layer) {
+            return Err(AppError::usage(format!("--layer {layer}: from 1 to {depth} is needed")));
+        }
+        let image = self.read(picture)?;
+        let batch = self.batch(&image);
+        let likeliest = self.likeliest(&batch, 1).remove(0);
+        let tape = Tape::with_device(self.device.clone());
+        let weights = self.model.weights(&tape, &batch, layer - 1);
+        let tokens = weights.width();
+        let heads = weights.data().chunks_exact(tokens * tokens).map(|head| &head[..tokens]);
+        let title = format!("layer {layer}: {} ({:.0} %)", likeliest.class, 100.0 * likeliest.probability);
+        let overlay = Overlay { title, image: &image, grid: self.config.grid(), heads: heads.collect() };
+        overlay::draw(out, &overlay)?;
+        Ok(likeliest)
+    }
+
+    /// A picture of the model's size.
+    fn read(&self, path: &Path) -> Result<DynamicImage> {
+        Ok(raster::square(&raster::read(path)?, self.config.side()))
+    }
+
+    /// A batch of one picture.
+    fn batch(&self, image: &DynamicImage) -> Batch {
+        let channels = self.ends.channels;
+        let pixels = raster::pixels(image, channels);
+        Batch::plain(&Pictures { side: self.config.side(), channels, pixels, labels: vec![0] }, &[0])
+    }
+
+    fn likeliest(&self, batch: &Batch, count: usize) -> Vec<Likely> {
+        let tape = Tape::with_device(self.device.clone());
+        let logits = self.model.logits(&tape, batch);
+        let (_, numbers) = logits.top_k(count.min(self.classes.len()));
+        let probabilities = logits.softmax(-1).to_tensor();
+        let likely = |number: u32| Likely {
+            class: self.classes[number as usize].clone(),
+            probability: f64::from(probabilities.data()[number as usize]),
+        };
+        numbers.into_iter().map(likely).collect()
+    }
+}

@@ -1,0 +1,268 @@
+//! The command line of `vit`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use cotangent::prelude::Device;
+use cotangent_apps_common::application::Application;
+use cotangent_apps_common::command_line::{RUN, parse_app_with};
+use cotangent_apps_common::device::DeviceOption;
+use cotangent_apps_common::error::{Result, exit_code};
+use cotangent_apps_common::seeds::{self, Summary};
+use cotangent_apps_common::threads::ThreadsOption;
+use cotangent_apps_common::training::TrainingOptions;
+use cotangent_apps_common::{options, print, say};
+use serde::Serialize;
+
+use super::classifier::Likely;
+use super::{Classifier, Tested, VitConfig, VitMetrics, train};
+use crate::attention::Scores;
+use crate::pictures::PictureData;
+
+/// The application `vit`.
+pub const APP: Application = Application {
+    name: "vit",
+    about: "Vision transformers, which classify pictures. The attention score can be a dot product, a \
+        hyperbolic distance, cones and others (Dosovitskiy et al. 2021; Touvron et al. 2021; Tseng et al. \
+        2023).",
+    examples: [
+        "vit train --path data/fashion_mnist --attention penumbral",
+        "vit evaluate data/fashion_mnist --model runs/vit",
+        "vit attend photo.jpg --model runs/vit --out attention.svg",
+    ],
+    needs: &["train", "--path", "none"],
+    commands: &[
+        (
+            "`vit train --path DIR --attention NAME …`",
+            "trains a vision transformer on pictures: folders of PNG and JPEG by class, IDX, npy; \
+             `--size small\\|deit-tiny`",
+        ),
+        (
+            "`vit evaluate DIR`, `vit predict FILE …`, `vit attend FILE`",
+            "top-1 and top-5 accuracy by class; the likeliest classes; where the heads of a layer look, \
+             drawn over the picture",
+        ),
+    ],
+    writes: "`model.safetensors` (the best by validation), `curves.svg`, `config.json` (with the names of \
+        the classes)",
+};
+
+#[derive(Parser)]
+#[command(version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Trains a model on pictures, then tests it.
+    Train(Box<Train>),
+    /// Computes the accuracy of a trained model, by class.
+    Evaluate(Evaluate),
+    /// Classifies pictures with a trained model.
+    Predict(Predict),
+    /// Draws where a trained model looks, over a picture.
+    Attend(Attend),
+}
+
+#[derive(Args)]
+struct Train {
+    /// Directory of pictures: train/CLASS/1.png and so on, with val/ or test/ beside train/; or CLASS/1.png.
+    /// PNG and JPEG. Or of arrays, plain or .gz: train-images-idx3-ubyte and t10k-…, or train_images.npy,
+    /// train_labels.npy and test_…, with names of classes in classes.txt.
+    #[arg(long, help_heading = "Data")]
+    path: PathBuf,
+    #[command(flatten)]
+    config: VitConfig,
+    #[command(flatten)]
+    training: TrainingOptions,
+}
+
+// A trained model, and how it runs.
+#[derive(Args)]
+struct Trained {
+    /// Output directory of `vit train`, with the trained model.
+    #[arg(long, default_value = "runs/vit", help_heading = "Data")]
+    model: PathBuf,
+    #[command(flatten)]
+    threads: ThreadsOption,
+    #[command(flatten)]
+    device: DeviceOption,
+}
+
+impl Trained {
+    fn load(&self, scores: &Scores) -> Result<Classifier> {
+        Classifier::load(&self.model, scores, self.device.choose()?)
+    }
+}
+
+#[derive(Args)]
+struct Evaluate {
+    /// Directory of pictures, as `vit train` reads it; its test is used, brought to the model's size.
+    #[arg(help_heading = "Data")]
+    path: PathBuf,
+    #[command(flatten)]
+    trained: Trained,
+}
+
+#[derive(Args)]
+struct Predict {
+    /// PNG or JPEG files. They are brought to the model's size, and their middle square is taken.
+    #[arg(required = true, help_heading = "Data")]
+    files: Vec<PathBuf>,
+    /// Number of likeliest classes to print for each.
+    #[arg(long, default_value_t = 5, help_heading = "Search")]
+    top: usize,
+    #[command(flatten)]
+    trained: Trained,
+}
+
+#[derive(Args)]
+struct Attend {
+    /// A PNG or JPEG file. It is brought to the model's size, and its middle square is taken.
+    #[arg(help_heading = "Data")]
+    file: PathBuf,
+    /// The layer whose heads are drawn, counted from 1 [default: the last].
+    #[arg(long, help_heading = "Data")]
+    layer: Option<usize>,
+    /// The picture to write, as SVG.
+    #[arg(long, default_value = "attention.svg", help_heading = RUN)]
+    out: PathBuf,
+    #[command(flatten)]
+    trained: Trained,
+}
+
+/// Runs the command `vit` with the process's arguments. `--attention` offers these scores, so a program can
+/// add a score of its own by [`Scores::with`]. Returns the exit code of the process: 0, or 2 after an error.
+pub fn run(scores: &Scores) -> std::process::ExitCode {
+    let choices = scores.choices();
+    let cli: Cli = parse_app_with(&APP, |command| {
+        command
+            .mut_subcommand("train", |train| train.mut_arg("attention", |score| score.value_parser(choices)))
+    });
+    exit_code(match cli.command {
+        Command::Train(train) => train.run(scores),
+        Command::Evaluate(evaluate) => evaluate.run(scores),
+        Command::Predict(predict) => predict.run(scores),
+        Command::Attend(attend) => attend.run(scores),
+    })
+}
+
+impl Train {
+    fn run(&self, scores: &Scores) -> Result<()> {
+        let TrainingOptions { seeds, threads, device, out, .. } = &self.training;
+        let (config, device) = (self.config.clone().complete(None), device.choose()?);
+        config.check(scores)?;
+        let threads = threads.start()?;
+        let data = threads.run(|| PictureData::read(&self.path, &config.reading()))?;
+        describe(&data);
+        let _held = seeds.hold(out, false)?;
+        threads.run(|| self.train_seeds(&config, &data, scores, &device))?;
+        say!("written to {}", out.display());
+        Ok(())
+    }
+
+    /// Trains a model with each seed.
+    fn train_seeds(
+        &self,
+        config: &VitConfig,
+        data: &PictureData,
+        scores: &Scores,
+        device: &Device,
+    ) -> Result<()> {
+        let out = &self.training.out;
+        let runs = self.training.each_seed(config.seed, out, false, device, |seed, run| {
+            let metrics = train(data, &VitConfig { seed, ..config.clone() }, scores, run)?;
+            report(&metrics);
+            Ok(metrics)
+        })?;
+        let results: Vec<_> =
+            runs.iter().map(|(seed, run)| (*seed, 100.0 * run.test.top1, run.validation)).collect();
+        seeds::report(&[Summary::new("test top-1 accuracy in %", "validation", &results)], out, 2)
+    }
+}
+
+fn describe(data: &PictureData) {
+    let [train, validation, test] = [&data.train, &data.validation, &data.test].map(|part| part.len());
+    let colours = if data.train.channels == 1 { "grey" } else { "coloured" };
+    say!(
+        "{}: {} classes, {colours} pictures of {side} x {side} pixels; {train} for training, {validation} \
+         for validation, {test} for testing",
+        data.name,
+        data.classes.len(),
+        side = data.train.side
+    );
+    if !data.held_out.is_empty() {
+        say!("held out of the training pictures: {}", data.held_out.join(" and "));
+    }
+}
+
+fn report(metrics: &VitMetrics) {
+    let (epochs, [train, ..]) = (metrics.epochs.len(), metrics.pictures);
+    say!(
+        "trained {} parameters for {epochs} epochs of {train} pictures in {:.1} s ({:.0} pictures/s, {} \
+         threads); validation accuracy {:.2} %",
+        metrics.parameters,
+        metrics.seconds,
+        (train * epochs) as f64 / metrics.seconds,
+        metrics.threads,
+        100.0 * metrics.validation
+    );
+    say!("test: {}", text(&metrics.test));
+}
+
+fn text(Tested { pictures, top1, top5, loss, .. }: &Tested) -> String {
+    let [top1, top5] = [top1, top5].map(|share| 100.0 * share);
+    format!("top-1 {top1:.2} %, top-5 {top5:.2} %, loss {loss:.4} ({pictures} pictures)")
+}
+
+impl Evaluate {
+    fn run(self, scores: &Scores) -> Result<()> {
+        let threads = self.trained.threads.start()?;
+        let classifier = self.trained.load(scores)?;
+        let tested = threads.run(|| classifier.evaluate(&self.path))?;
+        say!("{}", text(&tested));
+        let width = tested.classes.iter().map(|it| it.class.chars().count()).max().unwrap_or(0).max(5);
+        say!("{:<width$} {:>8} {:>8} {:>8}", "class", "pictures", "top-1 %", "top-5 %");
+        for it in &tested.classes {
+            let [top1, top5] = [it.top1, it.top5].map(|share| 100.0 * share);
+            say!("{:<width$} {:>8} {top1:>8.2} {top5:>8.2}", it.class, it.pictures);
+        }
+        print::event("result", &tested);
+        Ok(())
+    }
+}
+
+/// What `vit predict` finds in a file.
+#[derive(Serialize)]
+struct Predicted {
+    file: String,
+    classes: Vec<Likely>,
+}
+
+impl Predict {
+    fn run(self, scores: &Scores) -> Result<()> {
+        options::at_least_one(&[("top", self.top as u64)])?;
+        let threads = self.trained.threads.start()?;
+        let classifier = self.trained.load(scores)?;
+        for file in &self.files {
+            let classes = threads.run(|| classifier.predict(file, self.top))?;
+            let texts = classes.iter().map(|it| format!("{} {:.1} %", it.class, 100.0 * it.probability));
+            say!("{}: {}", file.display(), texts.collect::<Vec<_>>().join(", "));
+            print::event("result", &Predicted { file: file.display().to_string(), classes });
+        }
+        Ok(())
+    }
+}
+
+impl Attend {
+    fn run(self, scores: &Scores) -> Result<()> {
+        let threads = self.trained.threads.start()?;
+        let classifier = self.trained.load(scores)?;
+        let likeliest = threads.run(|| classifier.attend(&self.file, self.layer, &self.out))?;
+        say!("{} {:.1} %", likeliest.class, 100.0 * likeliest.probability);
+        say!("written to {}", self.out.display());
+        Ok(())
+    }
+}
