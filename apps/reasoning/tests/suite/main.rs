@@ -1,4 +1,4 @@
-//! The application `reason` from the outside.
+//! The applications `reason` and `tours` from the outside.
 
 #[macro_use]
 #[path = "../../../tests/mod.rs"]
@@ -7,3 +7,4 @@ mod shared;
 use shared::common;
 
 mod reason;
+mod tours;

@@ -1,0 +1,5 @@
+//! The application `tours`.
+
+fn main() -> std::process::ExitCode {
+    cotangent_apps_reasoning::tours::run(&Default::default())
+}
