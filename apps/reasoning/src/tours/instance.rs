@@ -18,14 +18,15 @@ pub(super) fn distance(a: City, b: City) -> f64 {
     (a[0] - b[0]).hypot(a[1] - b[1])
 }
 
-/// The same cities with the smallest coordinates at 0 and the longer side of their box at 1.
+/// The same cities in the middle of the unit square; the longer side of their box has length 1.
 pub(super) fn in_unit_square(cities: &[City]) -> Vec<City> {
     let edge = |axis: usize, choose: fn(f64, f64) -> f64| {
         cities.iter().map(|city| city[axis]).reduce(choose).unwrap_or_default()
     };
-    let low = [0, 1].map(|axis| edge(axis, f64::min));
-    let side = f64::max(edge(0, f64::max) - low[0], edge(1, f64::max) - low[1]);
-    cities.iter().map(|city| [0, 1].map(|axis| (city[axis] - low[axis]) / side)).collect()
+    let [low, high] = [f64::min, f64::max].map(|choose| [0, 1].map(|axis| edge(axis, choose)));
+    let side = f64::max(high[0] - low[0], high[1] - low[1]);
+    let place = |city: &City, axis: usize| (city[axis] - f64::midpoint(low[axis], high[axis])) / side + 0.5;
+    cities.iter().map(|city| [0, 1].map(|axis| place(city, axis))).collect()
 }
 
 /// The distances between all cities.
