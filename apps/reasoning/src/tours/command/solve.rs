@@ -138,7 +138,7 @@ impl Solve {
         }
         let starts = self.starts.unwrap_or(if cities <= 100 { STARTS } else { 0 });
         let tour = best_two_opt(distances, starts, self.seed);
-        (format!("best of 2-opt from {} starts", starts + 1), tour)
+        (format!("best of 2-opt, {starts} random starts"), tour)
     }
 }
 
