@@ -108,10 +108,10 @@ pub struct TourConfig {
     #[arg(long, default_value_t = 0.1, allow_negative_numbers = true, help_heading = "Training")]
     pub epsilon: f64,
     /// Epochs in which that probability falls.
-    #[arg(long, default_value_t = 10, help_heading = "Training")]
+    #[arg(long, default_value_t = 20, help_heading = "Training")]
     pub exploration: u64,
     /// Learning rate of Adam at the first step; it falls by a cosine to 0 at the last.
-    #[arg(long, default_value_t = 0.002, allow_negative_numbers = true, help_heading = "Training")]
+    #[arg(long, default_value_t = 0.003, allow_negative_numbers = true, help_heading = "Training")]
     pub lr: f64,
     /// Largest norm of a step's gradient, over all parameters together. Longer gradients are scaled down
     /// to it.
