@@ -10,12 +10,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use cotangent::optim::exchange::Exchange;
-use cotangent_apps_attention::{lm, transformer};
+use cotangent_apps_attention::{lm, transformer, vit};
 use cotangent_apps_common::ranks;
 
 use world::World;
 
-const USAGE: &str = "mpirun -n RANKS cotangent-mpi [--ranks RANKS] transformer|lm ARGUMENTS…";
+const USAGE: &str = "mpirun -n RANKS cotangent-mpi [--ranks RANKS] transformer|lm|vit ARGUMENTS…";
 
 fn main() -> ExitCode {
     let (mpi, world) = match World::start() {
@@ -82,6 +82,7 @@ fn command(arguments: &mut Vec<OsString>, size: usize) -> Result<Command, String
     let command: Command = match name {
         "transformer" => || transformer::run(&Default::default()),
         "lm" => || lm::run(&Default::default()),
+        "vit" => || vit::run(&Default::default()),
         "" => return Err("no application is named".to_owned()),
         _ => return Err(format!("{name}: no application that trains on several machines")),
     };
