@@ -15,9 +15,9 @@ const PANEL: (u32, u32) = (520, 400);
 
 /// A value for each epoch, starting with epoch 1.
 #[derive(Clone, Debug)]
-pub struct Series {
+pub struct Series<'a> {
     /// The name of the values.
-    pub name: &'static str,
+    pub name: &'a str,
     /// One value per epoch; values that are not finite are left out.
     pub values: Vec<f64>,
     /// The better of two: `f64::min` for a loss, `f64::max` for an accuracy, [`NEITHER`] for what is neither
@@ -32,7 +32,7 @@ pub const NEITHER: fn(f64, f64) -> f64 = |_, _| f64::NAN;
 ///
 /// # Errors
 /// If the file cannot be written.
-pub fn plot(path: &Path, title: &str, series: &[Series]) -> Result<()> {
+pub fn plot(path: &Path, title: &str, series: &[Series<'_>]) -> Result<()> {
     marked(path, title, series, &[])
 }
 
@@ -41,7 +41,7 @@ pub fn plot(path: &Path, title: &str, series: &[Series]) -> Result<()> {
 ///
 /// # Errors
 /// If the file cannot be written.
-pub fn marked(path: &Path, title: &str, series: &[Series], marks: &[(u64, String)]) -> Result<()> {
+pub fn marked(path: &Path, title: &str, series: &[Series<'_>], marks: &[(u64, String)]) -> Result<()> {
     let svg = draw(title, series, marks).map_err(|e| AppError::content(path, e))?;
     atomic::write(path, |w| w.write_all(svg.as_bytes())).map_err(AppError::io(path))
 }
@@ -64,7 +64,7 @@ pub fn training(
     plot(path, title, &[losses, validations])
 }
 
-fn draw(title: &str, series: &[Series], marks: &[(u64, String)]) -> std::result::Result<String, String> {
+fn draw(title: &str, series: &[Series<'_>], marks: &[(u64, String)]) -> std::result::Result<String, String> {
     let mut svg = String::new();
     {
         let size = (PANEL.0 * series.len() as u32, PANEL.1);

@@ -46,6 +46,7 @@ fn a_table_compares_geometries_with_all_seeds() {
     let d = Dir::new();
     let out = d.path("out");
     let printed = succeeds(&format!("{SMALL} --epochs 1 --epoch-steps 2 --out {out} --table --seeds 2"));
+    text_fits(&format!("{out}/curves.svg"), &["polar", "weierstrass", "euclidean", "epoch"]);
     let table: serde_json::Value = serde_json::from_slice(&bytes(&out, "table.json")).unwrap();
     let metrics = |geometry: &str, seed: u64| -> TourMetrics {
         crate::common::metrics(&format!("{out}/{geometry}/seed-{seed}"))
@@ -89,10 +90,10 @@ fn a_file_is_solved_with_and_without_a_model() {
     let (_, _, model) = train(&d, "model", "");
     let file = d.write("six.tsp", CITIES);
     for (name, more, method) in
-        [("alone", String::new(), "shortest (Held-Karp)"), ("agent", format!("--model {model}"), "")]
+        [("alone", "".into(), "shortest (Held-Karp)"), ("agent", format!("--model {model} --samples 5"), "")]
     {
         let out = d.path(name);
-        let printed = succeeds(&format!("solve {file} --out {out} --samples 5 {more}"));
+        let printed = succeeds(&format!("solve {file} --out {out} {more}"));
         let solved: SolveMetrics = crate::common::metrics(&out);
         assert_eq!(solved.cities, 6);
         let length = |method: &str| solved.lengths.iter().find(|(name, _)| name == method).unwrap().1;
@@ -151,6 +152,7 @@ fn bad_input_is_refused_in_one_line() {
     let none = d.path("none");
     assert!(fails(&format!("solve {none} --out {out}")).contains("none: No such file"));
     let six = d.write("six.tsp", CITIES);
+    assert!(fails(&format!("solve {six} --samples 5 --out {out}")).contains("--model"));
     let error = fails(&format!("solve {six} --model {none} --out {out}"));
     assert!(error.contains("none/metrics.json: No such file"), "{error}");
     // The model of another run.

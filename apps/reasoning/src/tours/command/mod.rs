@@ -72,6 +72,11 @@ pub fn run(scores: &Scores) -> std::process::ExitCode {
     let cli: Cli = parse_app_with(&APP, |command| {
         command
             .mut_subcommand("train", |train| train.mut_arg("attention", |score| score.value_parser(choices)))
+            .mut_subcommand("solve", |solve| {
+                ["samples", "temperature"]
+                    .into_iter()
+                    .fold(solve, |solve, name| solve.mut_arg(name, |option| option.requires("model")))
+            })
     });
     exit_code(match cli.command {
         Command::Train(train) => train.run(scores),

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use cotangent::prelude::Device;
 use cotangent_apps_common::attention::Scores;
+use cotangent_apps_common::curves::Series;
 use cotangent_apps_common::error::Result;
 use cotangent_apps_common::interval::Interval;
 use cotangent_apps_common::seeds::{self, Summary};
 use cotangent_apps_common::training::TrainingOptions;
-use cotangent_apps_common::{config, metrics, say};
+use cotangent_apps_common::{config, curves, metrics, say};
 use serde::Serialize;
 
 use crate::tours::{TourConfig, TourGeometry, TourMetrics, train};
@@ -22,7 +23,7 @@ pub(super) struct Train {
     #[command(flatten)]
     training: TrainingOptions,
     /// Train with each geometry, and print a table. The results of each go to the subdirectory of --out with
-    /// its name, the table to table.json.
+    /// its name, the table to table.json, the learning curves to curves.svg.
     #[arg(long, help_heading = "Training")]
     #[arg(conflicts_with_all = ["geometry", "attention", "map", "aggregate", "values", "learn_sharpness"])]
     table: bool,
@@ -39,6 +40,8 @@ struct Row {
     /// The same of the best of the samples.
     best_of_samples: Vec<f64>,
     mean_best_of_samples: Interval,
+    /// The mean gap of greedy tours on the validation instances after each epoch, over the seeds.
+    learning_curve: Vec<f64>,
 }
 
 impl Train {
@@ -68,9 +71,22 @@ impl Train {
                 say!("{:<16} {:>14} {:>14}", config::name(row.geometry), gaps[0], gaps[1]);
             }
             metrics::write_json(&out.join("table.json"), &rows)?;
+            self.draw_curves(&rows)?;
         }
         say!("written to {}", out.display());
         Ok(())
+    }
+
+    /// Draws the learning curves of the geometries, a panel for each: Gulcehre et al. 2019, Figure 10.
+    fn draw_curves(&self, rows: &[Row]) -> Result<()> {
+        let names: Vec<String> = rows.iter().map(|row| config::name(row.geometry)).collect();
+        let series = names.iter().zip(rows).map(|(name, row)| Series {
+            name,
+            values: row.learning_curve.clone(),
+            better: f64::min,
+        });
+        let title = format!("{} cities: mean gap of greedy tours while training", self.config.cities);
+        curves::plot(&self.training.out.join("curves.svg"), &title, &series.collect::<Vec<_>>())
     }
 
     /// Trains an agent with each seed.
@@ -84,6 +100,11 @@ impl Train {
             runs.iter().map(|(_, run)| gap(run).mean).collect()
         };
         let [greedy, best_of_samples] = [gaps(|run| run.gaps.greedy), gaps(|run| run.gaps.best_of_samples)];
+        let mean_of_epoch = |epoch: usize| {
+            let gaps: Vec<f64> = runs.iter().map(|(_, run)| run.epochs[epoch].validation).collect();
+            Interval::mean(&gaps).mean
+        };
+        let learning_curve = (0..runs[0].1.epochs.len()).map(mean_of_epoch).collect();
         // The best run is that with the smallest validation gap.
         let validation = |run: &TourMetrics| run.epochs.last().map_or(f64::NAN, |epoch| -epoch.validation);
         let summary = |figure: &'static str, gaps: &[f64]| {
@@ -104,6 +125,7 @@ impl Train {
             greedy,
             mean_best_of_samples: Interval::mean(&best_of_samples),
             best_of_samples,
+            learning_curve,
         })
     }
 }
