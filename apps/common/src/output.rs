@@ -27,6 +27,14 @@ pub struct Held {
 /// # Errors
 /// If it cannot be written to, or another run holds it.
 pub fn hold(directory: &Path) -> Result<Held> {
+    hold_for(directory, "--out")
+}
+
+/// Same as [`hold`], for the directory of another option.
+///
+/// # Errors
+/// As [`hold`].
+pub fn hold_for(directory: &Path, option: &str) -> Result<Held> {
     std::fs::create_dir_all(directory).map_err(AppError::io(directory))?;
     let path = directory.join(LOCK);
     let file = File::options().write(true).create(true).truncate(false).open(&path);
@@ -34,7 +42,7 @@ pub fn hold(directory: &Path) -> Result<Held> {
     match file.try_lock() {
         Ok(()) => Ok(Held { _lock: file }),
         Err(TryLockError::WouldBlock) => {
-            Err(AppError::content(directory, "another run writes there; choose another --out"))
+            Err(AppError::content(directory, format!("another run writes there; choose another {option}")))
         }
         // Some file systems have no locks.
         Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => Ok(Held { _lock: file }),

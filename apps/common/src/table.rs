@@ -45,10 +45,13 @@ pub const EDGE_ENDS: &[&[&str]] = &[
     &["hyponym", "hypernym"],
 ];
 
-/// The largest size that a packed file may unpack to: this factor times its size, clamped to these bounds
-/// in bytes. Gzip packs text to a tenth or a thirtieth of its size. A file that is packed to a thousandth was
-/// made to fill its reader's memory.
-const UNPACKED: (u64, [u64; 2]) = (100, [64 << 20, 1 << 30]);
+/// The largest size that a packed file may unpack to: this factor times its size, or this many bytes. Gzip
+/// packs text to a tenth or a thirtieth of its size. A file that is packed to a thousandth was made to fill
+/// its reader's memory.
+const UNPACKED: (u64, u64) = (100, 64 << 20);
+
+/// The largest size that a file may unpack to if all of it is read at once.
+const LARGEST: u64 = 1 << 30;
 
 /// How a gzip file begins.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
@@ -69,16 +72,23 @@ pub fn content(path: &Path) -> Result<Vec<u8>> {
 
 /// Unpacks the content of a file.
 fn unpack(path: &Path, packed: &[u8]) -> Result<Vec<u8>> {
-    let (ratio, [least, largest]) = UNPACKED;
-    let limit = (ratio * packed.len() as u64).clamp(least, largest);
+    let limit = unpacked_limit(packed.len() as u64).min(LARGEST);
     let mut text = Vec::new();
     MultiGzDecoder::new(packed).take(limit + 1).read_to_end(&mut text).map_err(AppError::io(path))?;
     if text.len() as u64 > limit {
-        let message =
-            format!("{} bytes unpack to more than {limit}; if they should, unpack it first", packed.len());
-        return Err(AppError::line(path, line_at(&text, limit), message));
+        return Err(AppError::line(path, line_at(&text, limit), too_large(packed.len() as u64, limit)));
     }
     Ok(text)
+}
+
+/// The largest size that a packed file of so many bytes may unpack to.
+fn unpacked_limit(packed: u64) -> u64 {
+    UNPACKED.0.saturating_mul(packed).max(UNPACKED.1)
+}
+
+/// The error for a file of so many bytes that unpacks to more than that.
+fn too_large(packed: u64, limit: u64) -> String {
+    format!("{packed} bytes unpack to more than {limit}; if they should, unpack it first")
 }
 
 /// Bytes of a plain file that are read together.

@@ -114,8 +114,9 @@ impl Guess {
 }
 
 impl Table {
-    /// Opens a table and finds out how it is laid out: by all of its lines, or by the first 10,000 of a pipe
-    /// and of a plain file above 64 MiB. `others` are columns that options name beside those in `options`.
+    /// Opens a table and finds out how it is laid out: by all of its lines; by the first 10,000 of a pipe and
+    /// of a plain file above 64 MiB, and by those in the first 64 MiB that a gzip file unpacks to.
+    /// `others` are columns that options name beside those in `options`.
     ///
     /// # Errors
     /// If the file cannot be read or is not UTF-8, no separator gives all lines the same number of columns,
