@@ -22,10 +22,10 @@ pub(crate) struct Keys {
     times: Option<Vec<[f64; TILE]>>,
 }
 
-/// The point that others are compared with.
+/// The point that others are compared with: those of the same keys, or of others in the same geometry.
 pub(crate) struct Origin {
-    /// Its number.
-    point: usize,
+    /// Its coordinates, where distances are the keys.
+    row: Option<Row<f64>>,
     space: Vec<f64>,
     time: Option<f64>,
 }
@@ -88,7 +88,8 @@ impl Keys {
     pub(crate) fn origin(&self, u: usize) -> Origin {
         let (tile, lane) = (u / TILE, u % TILE);
         let space = self.columns(tile).iter().map(|column| column[lane]).collect();
-        Origin { point: u, space, time: self.times.as_ref().map(|times| times[tile][lane]) }
+        let row = self.by_distance.as_ref().map(|(_, points)| Row::from(points.row(u)));
+        Origin { row, space, time: self.times.as_ref().map(|times| times[tile][lane]) }
     }
 
     /// The key of one point.
@@ -118,17 +119,15 @@ impl Keys {
 
     /// The distance to a point. `None` if distances are not the keys, or there is no such point.
     fn distance(&self, origin: &Origin, point: usize) -> Option<f64> {
-        let (space, points) = self.by_distance.as_ref()?;
-        let row = |i: usize| Row::from(points.row(i));
-        let distance = (point < self.points).then(|| space.dist(&row(origin.point), &row(point)))?;
+        let ((space, points), from) = (self.by_distance.as_ref()?, origin.row.as_ref()?);
+        let distance = (point < self.points).then(|| space.dist(from, &Row::from(points.row(point))))?;
         Some(if distance.is_nan() { f64::INFINITY } else { distance })
     }
 
-    /// The keys of all points, as seen from point `u`.
-    pub(crate) fn all(&self, u: usize) -> Vec<f64> {
-        let origin = self.origin(u);
+    /// The keys of all points, as seen from one.
+    pub(crate) fn all(&self, origin: &Origin) -> Vec<f64> {
         (0..self.tiles())
-            .flat_map(|tile| self.tile(&origin, tile).divided().into_iter().take(self.len(tile)))
+            .flat_map(|tile| self.tile(origin, tile).divided().into_iter().take(self.len(tile)))
             .collect()
     }
 }

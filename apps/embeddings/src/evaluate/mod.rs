@@ -13,7 +13,7 @@
 pub mod distortion;
 pub mod evaluation;
 pub mod is_a;
-mod keys;
+pub(crate) mod keys;
 pub mod link_prediction;
 pub mod neighbours;
 pub mod rank_correlation;

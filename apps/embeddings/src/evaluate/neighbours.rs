@@ -73,7 +73,7 @@ impl Embeddings {
     /// Same as [`neighbours`](Self::neighbours), as indices and distances, for many points with the same
     /// keys: only the distances of the nearest are computed.
     pub(crate) fn nearest(&self, keys: &Keys, at: usize, count: usize) -> Vec<(usize, f64)> {
-        let near = keys.all(at);
+        let near = keys.all(&keys.origin(at));
         let nearer = |i: &usize, j: &usize| near[*i].total_cmp(&near[*j]).then(i.cmp(j));
         let mut order: Vec<usize> = (0..near.len()).filter(|&i| i != at).collect();
         if count < order.len() {

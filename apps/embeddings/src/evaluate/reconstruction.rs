@@ -37,7 +37,7 @@ pub fn sampled(nodes: usize, all_nodes: usize) -> Option<String> {
 }
 
 /// Number of nodes that are ranked together, so that each block of points is read once for all of them.
-const TOGETHER: usize = 16;
+pub(crate) const TOGETHER: usize = 16;
 
 /// Number of tiles in a block: about as many as the first cache holds in ten dimensions.
 const BLOCK: usize = 12;
@@ -61,14 +61,22 @@ impl Sample {
 
     /// Draws from the nodes that have neighbours, if they are more than wanted; in ascending order.
     fn draw(self, points: usize, nodes: Vec<u32>) -> Vec<u32> {
+        match self.places(points, nodes.len()) {
+            Some(places) => places.into_iter().map(|i| nodes[i]).collect(),
+            None => nodes,
+        }
+    }
+
+    /// The places of those that are drawn, among so many nodes; `None` if they are no more than wanted.
+    pub(crate) fn places(self, points: usize, nodes: usize) -> Option<Vec<usize>> {
         let wanted = self.nodes.unwrap_or(DISTANCES / points.max(1)).max(1);
-        if nodes.len() <= wanted {
-            return nodes;
+        if nodes <= wanted {
+            return None;
         }
         let mut rng = rng::stream(self.seed, "reconstruction", 0);
-        let mut drawn = rand::seq::index::sample(&mut rng, nodes.len(), wanted).into_vec();
+        let mut drawn = rand::seq::index::sample(&mut rng, nodes, wanted).into_vec();
         drawn.sort_unstable();
-        drawn.into_iter().map(|i| nodes[i]).collect()
+        Some(drawn)
     }
 }
 
@@ -103,30 +111,42 @@ pub fn rank(
             Ranking::new(&keys, point_of(u), near, known)
         };
         let mut rankings: Vec<Ranking> = group.iter().map(ranking).collect();
-        dispatch_wide(
-            rankings.as_mut_slice(),
-            #[inline(always)]
-            |rankings| count_nearer(&keys, rankings),
-            #[inline(always)]
-            |rankings| count_nearer(&keys, rankings),
-            #[inline(always)]
-            |rankings| count_nearer(&keys, rankings),
-        );
+        count_among(&keys, &mut rankings);
         rankings.iter().map(Ranking::result).collect::<Vec<_>>()
     };
     let scores: Vec<(f64, usize, f64)> = nodes.par_chunks(TOGETHER).flat_map_iter(count).collect();
-    let pairs = scores.iter().map(|s| s.1).sum();
-    Score {
-        mean_rank: scores.iter().map(|s| s.0).sum::<f64>() / pairs as f64,
-        map: scores.iter().map(|s| s.2).sum::<f64>() / nodes.len() as f64,
-        nodes: nodes.len(),
-        pairs,
-        all_nodes,
+    Score::of_nodes(&scores, all_nodes)
+}
+
+impl Score {
+    /// The score of nodes, each with the [result](Ranking::result) of its ranking.
+    pub(crate) fn of_nodes(nodes: &[(f64, usize, f64)], all_nodes: usize) -> Score {
+        let pairs = nodes.iter().map(|node| node.1).sum();
+        Score {
+            mean_rank: nodes.iter().map(|node| node.0).sum::<f64>() / pairs as f64,
+            map: nodes.iter().map(|node| node.2).sum::<f64>() / nodes.len() as f64,
+            nodes: nodes.len(),
+            pairs,
+            all_nodes,
+        }
     }
 }
 
+/// Adds to rankings the points of these keys that are nearer than the neighbours.
+pub(crate) fn count_among(keys: &Keys, rankings: &mut [Ranking]) {
+    dispatch_wide(
+        rankings,
+        #[inline(always)]
+        |rankings| count_nearer(keys, rankings),
+        #[inline(always)]
+        |rankings| count_nearer(keys, rankings),
+        #[inline(always)]
+        |rankings| count_nearer(keys, rankings),
+    );
+}
+
 /// The ranks of a node's neighbours.
-struct Ranking {
+pub(crate) struct Ranking {
     origin: Origin,
     /// The keys of the neighbours, in ascending order.
     near: Vec<f64>,
@@ -153,7 +173,7 @@ fn count_nearer(keys: &Keys, rankings: &mut [Ranking]) {
 impl Ranking {
     /// For the neighbours `near` of a point. It itself and `known` points, among them the neighbours, are no
     /// candidates: they are taken off in advance.
-    fn new(
+    pub(crate) fn new(
         keys: &Keys,
         point: usize,
         near: impl Iterator<Item = usize>,
@@ -182,7 +202,7 @@ impl Ranking {
     }
 
     /// The sum of the neighbours' ranks, their number, and their average precision.
-    fn result(&self) -> (f64, usize, f64) {
+    pub(crate) fn result(&self) -> (f64, usize, f64) {
         let k = self.near.len();
         let (mut twice_nearer, mut ranks, mut precision) = (0, 0.0, 0.0);
         for (i, step) in self.steps[..k].iter().enumerate() {
