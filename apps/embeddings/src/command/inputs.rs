@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::files::embeddings::Embeddings;
 use crate::files::safetensors;
 use crate::graph::edges::{self, EdgeOptions, ReadGraph};
+use crate::partition::embedding::PartEmbedding;
 use clap::Args;
 use cotangent_apps_common::command_line::RUN;
 use cotangent_apps_common::error::{AppError, Result};
@@ -106,6 +107,15 @@ impl EmbeddingOptions {
         let trained = Path::new("runs/poincare");
         let default = if trained.exists() { trained } else { Path::new(NOUNS) };
         self.path.as_deref().unwrap_or(default)
+    }
+
+    /// The embedding as parts, if it is in parts only and its own geometry counts.
+    pub(crate) fn parts(&self) -> Result<Option<PartEmbedding>> {
+        let path = self.path();
+        let whole = path.join("embedding.safetensors").exists();
+        let own = self.model.is_none() && self.kappa.is_none();
+        let parts = path.is_dir() && !whole && own && PartEmbedding::is_in(path);
+        parts.then(|| PartEmbedding::open(path)).transpose()
     }
 
     /// Reads the embedding.

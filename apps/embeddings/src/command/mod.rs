@@ -1,5 +1,5 @@
 //! The command line of `poincare`: `train`, `evaluate`, `neighbours`, `distance`, `place`,
-//! `plot`, `view`, `convert`, `hyperbolicity`, `tree` and `wordnet`.
+//! `plan`, `plot`, `view`, `convert`, `hyperbolicity`, `tree` and `wordnet`.
 
 mod convert;
 mod evaluate;
@@ -7,6 +7,7 @@ mod hyperbolicity;
 mod inputs;
 mod neighbours;
 mod place;
+mod plan;
 mod plot;
 mod train;
 mod tree;
@@ -38,6 +39,11 @@ pub const APP: Application = Application {
              how it read it; for a hierarchy list each child with its parent, and add `--closure`. \
              `--model` names a space or a product (`poincare:5,sphere:3`), `--learn-kappa` learns \
              curvatures, `--loss` takes cones and a Fermi-Dirac decoder, `--test` holds edges out",
+        ),
+        (
+            "`poincare train --edges FILE --memory SIZE --work DIR`; `plan`; `tree`",
+            "the same for a graph larger than memory, in parts on the disk (PyTorch-BigGraph's buckets); \
+             what that takes of memory, disk and time; a tree of any size, for trials",
         ),
         (
             "`poincare evaluate --edges FILE`; `neighbours NAME`; `distance A B`",
@@ -92,6 +98,8 @@ enum Command {
     View(view::View),
     /// Writes an embedding in another format: word2vec, NumPy, safetensors, TSV.
     Convert(convert::Convert),
+    /// Predicts what a training in parts takes of memory, disk and time.
+    Plan(Box<plan::Plan>),
     /// Writes the edge list of a tree of any size, for trials.
     Tree(tree::Tree),
     /// Writes the transitive closure of WordNet's nouns, from WordNet's own files.
@@ -114,6 +122,7 @@ pub fn run() -> std::process::ExitCode {
         Command::Distance(args) => neighbours::distance(&args),
         Command::Hyperbolicity(args) => hyperbolicity::measure_hyperbolicity(&args),
         Command::Place(args) => place::place(&args),
+        Command::Plan(args) => plan::plan(&args),
         Command::Plot(args) => plot::plot(&args),
         Command::Convert(args) => convert::convert(&args),
         Command::Tree(args) => tree::write_tree(&args),

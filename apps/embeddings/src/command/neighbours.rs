@@ -31,9 +31,15 @@ pub(crate) struct Distance {
 
 /// Lists the nearest points.
 pub(crate) fn neighbours(args: &Neighbours) -> Result<()> {
-    let embeddings = args.embedding.read()?;
-    let at = embeddings.find(args.embedding.path(), &args.name)?;
-    for neighbour in embeddings.neighbours(at, args.count) {
+    let near = match args.embedding.parts()? {
+        Some(parts) => parts.neighbours(&args.name, args.count)?,
+        None => {
+            let embeddings = args.embedding.read()?;
+            let at = embeddings.find(args.embedding.path(), &args.name)?;
+            embeddings.neighbours(at, args.count)
+        }
+    };
+    for neighbour in near {
         print::event("result", &neighbour);
         say!("{:>10.4}  {}", neighbour.distance, neighbour.name);
     }

@@ -1,12 +1,13 @@
 //! `poincare train`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use cotangent_apps_common::command_line::RUN;
 use cotangent_apps_common::error::Result;
 use cotangent_apps_common::geometry::{Geometry, Models, SpaceModel};
 use cotangent_apps_common::options;
+use cotangent_apps_common::output;
 use cotangent_apps_common::say;
 use cotangent_apps_common::seeds::{self, Summary};
 use cotangent_apps_common::training::TrainingOptions;
@@ -15,8 +16,11 @@ use crate::command::inputs::{SampleOption, read_edges};
 use crate::evaluate::reconstruction::Score;
 use crate::graph::Graph;
 use crate::graph::edges::{self, EdgeOptions, ReadGraph};
+use crate::partition::run::{self, Edges, PartitionOptions};
+use crate::partition::store::StoredGraph;
+use crate::partition::survey::{EdgeSource, Identity};
 use crate::train::config::EmbeddingConfig;
-use crate::train::poincare::{self, EmbeddingMetrics, RunOptions};
+use crate::train::poincare::{self, EmbeddingMetrics, RunOptions, Written};
 
 #[derive(Args)]
 pub(crate) struct Train {
@@ -31,6 +35,11 @@ pub(crate) struct Train {
     /// Evaluate after every so many epochs too: for the curves course.svg and the list in metrics.json.
     #[arg(long, help_heading = RUN)]
     evaluate_every: Option<u64>,
+    /// What is written of the embedding [default: all; with --partitions or --memory the coordinates].
+    #[arg(long, value_enum, help_heading = RUN)]
+    write: Option<Written>,
+    #[command(flatten)]
+    partition: PartitionOptions,
     #[command(flatten)]
     training: TrainingOptions,
 }
@@ -73,15 +82,22 @@ struct SpaceOptions {
 }
 
 impl Data {
+    /// The source, for the record.
+    fn source(&self) -> String {
+        match &self.edges {
+            None => "built in: WordNet 3.0 mammals closure".to_owned(),
+            Some(path) if self.closure => format!("closure of {}", path.display()),
+            Some(path) => path.display().to_string(),
+        }
+    }
+
     /// The graph, its source, and how its file was read.
     fn read(&self) -> Result<(Graph, String, Option<String>)> {
         let Some(path) = &self.edges else {
-            return Ok((edges::mammals(), "built in: WordNet 3.0 mammals closure".to_owned(), None));
+            return Ok((edges::mammals(), self.source(), None));
         };
-        let name = path.display();
-        let source = if self.closure { format!("closure of {name}") } else { name.to_string() };
         let ReadGraph { graph, read_as } = read_edges(path, self.closure, &self.layout)?;
-        Ok((graph, source, Some(read_as)))
+        Ok((graph, self.source(), Some(read_as)))
     }
 }
 
@@ -100,20 +116,38 @@ impl Train {
 
 /// Trains, with one seed or several.
 pub(crate) fn train(args: &Train) -> Result<()> {
-    let Train { data, sample, evaluate_every, training, .. } = args;
+    let Train { data, sample, evaluate_every, training, partition, write, .. } = args;
     let (device, config) = (training.device.choose()?, args.config()?);
     let (evaluate_nodes, evaluate_every) = (sample.checked()?, *evaluate_every);
     options::at_least_one(&[("evaluate-every", evaluate_every.unwrap_or(1))])?;
     // Before the data are read: whether there is something to resume.
-    training.seeds.runs(config.seed, &training.out, training.resume, false)?;
+    let state = partition.directory(&training.out);
+    let runs = training.seeds.runs(config.seed, state, training.resume, false)?.len();
+    partition.check(&config, runs > 1, evaluate_every.is_some())?;
+    let write = write.unwrap_or(if partition.are_given() { Written::Coordinates } else { Written::All });
     let threads = training.threads.start()?;
+    let published = data.edges.is_none() && config.validation + config.test == 0.0;
+    if partition.are_given() {
+        let run = options::RunOptions {
+            out: training.out.clone(),
+            resume: training.resume,
+            checkpoint_every: training.checkpoint_every,
+            device,
+            ranks: None,
+        };
+        let source = data.source();
+        let options = RunOptions { run, source, read_as: None, evaluate_nodes, evaluate_every, write };
+        let metrics = threads.run(|| train_in_parts(data, &config, partition, &options))?;
+        report(&metrics, published);
+        say!("written to {}", state.display());
+        return Ok(());
+    }
     let _held = training.seeds.hold(&training.out, false)?;
     let (graph, source, read_as) = data.read()?;
     say!("{} nodes, {} pairs ({source})", graph.names.len(), graph.pairs.len());
-    let published = data.edges.is_none() && config.validation + config.test == 0.0;
     let results = training.each_seed(config.seed, &training.out, false, &device, |seed, run| {
         let (run, source, read_as) = (run.clone(), source.clone(), read_as.clone());
-        let options = RunOptions { run, source, read_as, evaluate_nodes, evaluate_every };
+        let options = RunOptions { run, source, read_as, evaluate_nodes, evaluate_every, write };
         let config = EmbeddingConfig { seed, ..config.clone() };
         let metrics = threads.run(|| poincare::train(&graph, &config, &options))?;
         report(&metrics, published);
@@ -122,6 +156,29 @@ pub(crate) fn train(args: &Train) -> Result<()> {
     seeds::report(&summaries(&results), &training.out, 4)?;
     say!("written to {}", training.out.display());
     Ok(())
+}
+
+/// Trains in parts: a table is read piece by piece, any other graph is in memory.
+fn train_in_parts(
+    data: &Data,
+    config: &EmbeddingConfig,
+    partition: &PartitionOptions,
+    options: &RunOptions,
+) -> Result<EmbeddingMetrics> {
+    let (out, work) = (&options.run.out, partition.directory(&options.run.out));
+    let _held = output::hold(out)?;
+    let _work = if work == out { None } else { Some(output::hold_for(work, "--work")?) };
+    let identity = Identity::new(options.source.clone(), data.edges.as_ref(), &data.layout)?;
+    let built_in = Path::new("the edges that are built in");
+    let path = data.edges.as_deref().unwrap_or(built_in);
+    let streams = data.edges.is_some() && !data.closure && !edges::is_graphml(path);
+    // A graph that is prepared already is not read.
+    let read = if streams || StoredGraph::is_prepared(work, &identity) { None } else { Some(data.read()?) };
+    let source = match &read {
+        Some((graph, _, read_as)) => EdgeSource::Graph(graph, read_as.clone()),
+        None => EdgeSource::Table(path, &data.layout),
+    };
+    run::train(&Edges { source, path, identity }, config, partition, options)
 }
 
 /// The summaries of several runs: (seed, metrics) each. The best is chosen by the MAP of validation. If no

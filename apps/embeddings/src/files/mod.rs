@@ -24,6 +24,7 @@ pub mod view;
 mod word2vec;
 
 use crate::graph::names::{Index, Names};
+use crate::partition::embedding::PartEmbedding;
 use embeddings::Embeddings;
 use format::Format;
 
@@ -34,7 +35,8 @@ fn is_packed(path: &Path) -> bool {
 
 impl Embeddings {
     /// Reads a file in the [format](Format) of its extension, or a TSV if it has none of these; of a
-    /// directory, its `embedding.safetensors`. The points are in `model`, by default the Poincaré ball, with
+    /// directory, its `embedding.safetensors`, or the parts that a training has left there. The points are in
+    /// `model`, by default the Poincaré ball, with
     /// curvature `kappa`. But a `.safetensors` file stores its geometry, whose curvature `kappa` overrides.
     ///
     /// # Errors
@@ -69,8 +71,14 @@ impl Embeddings {
 
     /// The points of a file. A name may occur several times.
     fn read_points(path: &Path, model: Option<Models>, kappa: Option<Vec<f64>>) -> Result<Self> {
+        let whole = path.join("embedding.safetensors");
+        if path.is_dir() && !whole.exists() && PartEmbedding::is_in(path) {
+            let parts = PartEmbedding::open(path)?;
+            let geometry = safetensors::own_geometry(path, parts.geometry(), model, kappa)?;
+            return Ok(Embeddings { geometry, ..parts.all()? });
+        }
         if path.is_dir() {
-            return Self::read_points(&path.join("embedding.safetensors"), model, kappa);
+            return Self::read_points(&whole, model, kappa);
         }
         let format = Format::named_by(path).unwrap_or(Format::Tsv);
         if matches!(format, Format::Safetensors | Format::Npy) && is_packed(path) {

@@ -52,6 +52,22 @@ pub fn nouns(model: Option<Models>, kappa: Option<Vec<f64>>) -> Result<Embedding
     from_tensors(Path::new("nouns"), contents, model, kappa)
 }
 
+/// The geometry of an embedding that stores its own, whose curvature `kappa` overrides.
+///
+/// # Errors
+/// If `model` differs from the stored one.
+pub(crate) fn own_geometry(
+    path: &Path,
+    stored: Geometry,
+    model: Option<Models>,
+    kappa: Option<Vec<f64>>,
+) -> Result<Geometry> {
+    if model.is_some_and(|model| model != stored.models()) {
+        return Err(AppError::usage(format!("--model: {} is an embedding in {stored}", path.display())));
+    }
+    if kappa.is_some() { Geometry::new(stored.models(), kappa) } else { Ok(stored) }
+}
+
 /// An embedding from the tensors and the metadata of a file. `path` is for the error.
 fn from_tensors(
     path: &Path,
@@ -70,11 +86,7 @@ fn from_tensors(
             format!("{} names for a tensor of shape {}", names.len(), points.shape()),
         ));
     }
-    let stored = about.geometry;
-    if model.is_some_and(|model| model != stored.models()) {
-        return Err(AppError::usage(format!("--model: {} is an embedding in {stored}", path.display())));
-    }
-    let geometry = if kappa.is_some() { Geometry::new(stored.models(), kappa)? } else { stored };
+    let geometry = own_geometry(path, about.geometry, model, kappa)?;
     for (name, row) in names.iter().zip(points.rows()) {
         geometry.check(row).map_err(|error| AppError::content(path, format!("{name:?}: {error}")))?;
     }

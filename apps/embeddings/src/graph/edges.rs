@@ -6,6 +6,7 @@ use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::table::{EDGE_ENDS, Row, Separator, Table, Wanted, is_number};
 
 use crate::graph::graphml;
+pub(crate) use crate::graph::graphml::is_graphml;
 pub use crate::graph::options::{EdgeOptions, NodeNames, ReadGraph};
 use crate::graph::options::{NONE, parse_weight};
 use crate::graph::{Builder, Graph};
@@ -110,8 +111,12 @@ impl Columns {
         Ok(Columns { ends: [start, end], weight, is_third, kind })
     }
 
-    /// Adds the edge of a row.
-    fn add(&self, row: &Row, builder: &mut Builder) -> std::result::Result<(), String> {
+    /// Calls `add` with the edge of a row, or with both of an undirected one.
+    fn add(
+        &self,
+        row: &Row,
+        mut add: impl FnMut(&str, &str, Option<f64>) -> std::result::Result<(), String>,
+    ) -> std::result::Result<(), String> {
         let [u, v] = self.ends.map(|i| row.field(i));
         if u.is_empty() || v.is_empty() {
             return Err("an empty name".to_owned());
@@ -120,9 +125,9 @@ impl Columns {
         let hint = if self.is_third { "; --weight none leaves the third column out" } else { "" };
         let weight = weight.map_err(|message| format!("{message}{hint}"))?;
         let kind = self.kind.map_or("", |i| row.field(i));
-        builder.add(u, v, weight);
+        add(u, v, weight)?;
         match kind.to_lowercase().as_str() {
-            "undirected" if u != v => builder.add(v, u, weight),
+            "undirected" if u != v => add(v, u, weight)?,
             "undirected" | "directed" | "" => {}
             _ => return Err(format!("type {kind:?} is neither Directed nor Undirected")),
         }
@@ -141,13 +146,30 @@ fn numbers_then_names(table: &Table) -> Result<bool> {
 }
 
 fn read_table(path: &Path, options: &EdgeOptions) -> Result<ReadGraph> {
+    let mut builder = Builder::default();
+    let (read_as, _) = stream(path, options, |u, v, weight| {
+        builder.add(u, v, weight);
+        Ok(())
+    })?;
+    Ok(ReadGraph { graph: builder.finish(), read_as })
+}
+
+/// Calls `edge` with the names and the weight of each edge of a table, from one line to the next: the table
+/// may be larger than memory. Returns the sentence that says how it was read, and whether edges have weights.
+///
+/// # Errors
+/// As [`read`], but for a graph that is too small; and those of `edge`, which get the line.
+pub(crate) fn stream(
+    path: &Path,
+    options: &EdgeOptions,
+    mut edge: impl FnMut(&str, &str, Option<f64>) -> std::result::Result<(), String>,
+) -> Result<(String, bool)> {
     let others: Vec<&str> = options.weight.iter().map(String::as_str).filter(|name| *name != NONE).collect();
     let table = Table::open(path, &WANTED, &options.table, &others)?;
     let columns = Columns::find(path, &table, options)?;
     let read_as = table.describe(columns.weight.map(|column| ("weights", column)), columns.kind.as_slice());
-    let mut builder = Builder::default();
-    table.rows(|row| columns.add(row, &mut builder))?;
-    Ok(ReadGraph { graph: builder.finish(), read_as })
+    table.rows(|row| columns.add(row, &mut edge))?;
+    Ok((read_as, columns.weight.is_some()))
 }
 
 #[cfg(test)]

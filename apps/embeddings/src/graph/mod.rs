@@ -32,6 +32,45 @@ pub struct Graph {
     pub duplicates: usize,
 }
 
+/// The pairs of a graph whose nodes are numbers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pairs<'a> {
+    /// Number of nodes.
+    pub(crate) nodes: usize,
+    /// The pairs.
+    pub(crate) pairs: &'a [(u32, u32)],
+    /// A weight for each pair; empty if all weights are the same.
+    pub(crate) weights: &'a [f64],
+}
+
+impl<'a> From<&'a Graph> for Pairs<'a> {
+    fn from(graph: &'a Graph) -> Self {
+        Pairs { nodes: graph.names.len(), pairs: &graph.pairs, weights: &graph.weights }
+    }
+}
+
+impl Pairs<'_> {
+    /// For each node u the nodes v of its pairs (u, v), in ascending order.
+    pub(crate) fn neighbours(&self) -> Neighbours {
+        Neighbours::new(self.nodes, || self.pairs.iter().copied())
+    }
+
+    /// For each node v the nodes u of its pairs (u, v), in ascending order.
+    pub(crate) fn inverse_neighbours(&self) -> Neighbours {
+        Neighbours::new(self.nodes, || self.pairs.iter().map(|&(u, v)| (v, u)))
+    }
+
+    /// For each node the number of pairs that it is in.
+    pub(crate) fn degrees(&self) -> Vec<u32> {
+        let mut degrees = vec![0; self.nodes];
+        for &(u, v) in self.pairs {
+            degrees[u as usize] += 1;
+            degrees[v as usize] += 1;
+        }
+        degrees
+    }
+}
+
 /// Collects pairs into a [`Graph`].
 #[derive(Default)]
 pub struct Builder {
@@ -71,7 +110,7 @@ impl Builder {
 
 impl Graph {
     /// Leaves out repeated pairs and counts them. Sorting a copy takes less memory than a set of all pairs.
-    fn remove_duplicates(&mut self) {
+    pub(crate) fn remove_duplicates(&mut self) {
         let mut sorted = self.pairs.clone();
         sorted.sort_unstable();
         let mut repeated: Vec<(u32, u32)> =
@@ -97,22 +136,17 @@ impl Graph {
 
     /// For each node u the nodes v of its pairs (u, v), in ascending order.
     pub fn neighbours(&self) -> Neighbours {
-        Neighbours::new(self.names.len(), || self.pairs.iter().copied())
+        Pairs::from(self).neighbours()
     }
 
     /// For each node v the nodes u of its pairs (u, v), in ascending order.
     pub fn inverse_neighbours(&self) -> Neighbours {
-        Neighbours::new(self.names.len(), || self.pairs.iter().map(|&(u, v)| (v, u)))
+        Pairs::from(self).inverse_neighbours()
     }
 
     /// For each node the number of pairs that it is in.
     pub fn degrees(&self) -> Vec<u32> {
-        let mut degrees = vec![0; self.names.len()];
-        for &(u, v) in &self.pairs {
-            degrees[u as usize] += 1;
-            degrees[v as usize] += 1;
-        }
-        degrees
+        Pairs::from(self).degrees()
     }
 
     /// The transitive closure: every pair (u, v) with a path from u to v, in ascending order and without

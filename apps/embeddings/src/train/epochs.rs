@@ -1,11 +1,11 @@
 //! Passes over the pairs of a graph: on a tape, or without one where the loss allows it.
 
 use cotangent::optim::OptimError;
-use cotangent::optim::train::{Batches, Taken};
+use cotangent::optim::train::Batches;
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
 
-use crate::graph::Graph;
+use crate::graph::Pairs;
 use crate::train::all_pairs::AllPairs;
 use crate::train::config::EmbeddingConfig;
 use crate::train::lock_free::{self, Division};
@@ -88,6 +88,16 @@ pub(crate) struct Epochs<'a, T: Float> {
     tape: Tape<T>,
 }
 
+/// A pass over pairs.
+pub(crate) struct Pass<'a> {
+    /// The numbers of the pairs, in their order.
+    pub(crate) pairs: &'a [u32],
+    /// The number of the epoch: it says which negative samples are drawn.
+    pub(crate) epoch: u64,
+    /// Called after the first batch, whose loss is finite.
+    pub(crate) goes_well: &'a mut dyn FnMut(),
+}
+
 /// The pairs of a graph in batches.
 #[derive(Clone, Copy)]
 struct PairBatches<'a> {
@@ -109,12 +119,12 @@ impl Batches for Sampler<'_> {
 ///
 /// # Errors
 /// If the sum of the weights is too large.
-pub(crate) fn sampler<'a>(graph: &'a Graph, config: &EmbeddingConfig) -> Result<Sampler<'a>> {
+pub(crate) fn sampler<'a>(graph: impl Into<Pairs<'a>>, config: &EmbeddingConfig) -> Result<Sampler<'a>> {
     let negatives = match config.shared_negatives {
         0 => Negatives::Own(config.negatives),
         count => Negatives::Shared(count),
     };
-    let mut sampler = Sampler::new(graph, config.seed, negatives, config.negative_power);
+    let mut sampler = Sampler::new(graph.into(), config.seed, negatives, config.negative_power);
     if config.sample_by_weight {
         sampler = sampler.by_weight()?;
     }
@@ -145,21 +155,22 @@ impl<'a, T: Shared> Epochs<'a, T> {
         &mut self,
         parameters: &mut Parameters<T>,
         sgd: &mut RiemannianSgd<T>,
-        epoch: &mut Taken<'_>,
+        pass: Pass<'_>,
     ) -> Outcome {
         let batches = self.batches;
+        let pairs = pass.pairs.len();
         let formulas = StepFormulas::new(batches.config, sgd.rate());
         let total = match (self.form, formulas) {
-            (Form::LockFree, Some(formulas)) => batches.lock_free(parameters, epoch, &formulas)?,
+            (Form::LockFree, Some(formulas)) => batches.lock_free(parameters, &pass, &formulas)?,
             (Form::Table, Some(formulas)) => match &formulas.all_pairs {
-                None => batches.on_table(parameters, epoch, formulas.own(Threads::Pool))?,
+                None => batches.on_table(parameters, pass, formulas.own(Threads::Pool))?,
                 Some(all_pairs) => {
-                    batches.on_table(parameters, epoch, formulas.shared(all_pairs, Threads::Pool))?
+                    batches.on_table(parameters, pass, formulas.shared(all_pairs, Threads::Pool))?
                 }
             },
-            _ => batches.on_tape(parameters, sgd, epoch, &mut self.tape)?,
+            _ => batches.on_tape(parameters, sgd, pass, &mut self.tape)?,
         };
-        Ok(total / epoch.items.len() as f64)
+        Ok(total / pairs as f64)
     }
 }
 
@@ -168,23 +179,23 @@ impl PairBatches<'_> {
     fn lock_free<T: Shared>(
         self,
         parameters: &mut Parameters<T>,
-        epoch: &Taken<'_>,
+        pass: &Pass<'_>,
         formulas: &StepFormulas,
     ) -> Outcome {
         let manifold = *parameters.points.manifold();
-        let (sampler, order) = (self.sampler, epoch.items);
+        let (sampler, order) = (self.sampler, pass.pairs);
         let batch = self.config.batch_of(order.len());
         let table = parameters.points.points_mut().data_mut();
         let loss = match &formulas.all_pairs {
             None => {
                 let division = Division { together: LOCK_FREE_TOGETHER, batch: 1 };
                 let step = || formulas.own(Threads::One);
-                lock_free::epoch(&manifold, step, sampler, epoch.number, order, division, table)
+                lock_free::epoch(&manifold, step, sampler, pass.epoch, order, division, table)
             }
             Some(all_pairs) => {
                 let division = Division { together: batch, batch };
                 let step = || formulas.shared(all_pairs, Threads::One);
-                lock_free::epoch(&manifold, step, sampler, epoch.number, order, division, table)
+                lock_free::epoch(&manifold, step, sampler, pass.epoch, order, division, table)
             }
         };
         loss.map_err(|node| diverged(parameters, node))
@@ -194,11 +205,11 @@ impl PairBatches<'_> {
     fn on_table<T: Shared, L: BatchLoss<T>>(
         self,
         parameters: &mut Parameters<T>,
-        epoch: &mut Taken<'_>,
+        pass: Pass<'_>,
         mut step: Step<T, L>,
     ) -> Outcome {
         let width = parameters.points.value().width();
-        self.steps(epoch, |pairs, drawn| {
+        self.steps(pass, |pairs, drawn| {
             let rows = parameters.points.points_mut().data_mut();
             let loss = step.step(self.sampler, pairs, drawn, &mut Table { rows, width });
             loss.map_err(|node| diverged(parameters, node))
@@ -210,11 +221,11 @@ impl PairBatches<'_> {
         self,
         parameters: &mut Parameters<T>,
         sgd: &mut RiemannianSgd<T>,
-        epoch: &mut Taken<'_>,
+        pass: Pass<'_>,
         tape: &mut Tape<T>,
     ) -> Outcome {
         let PairBatches { config, sampler } = self;
-        self.steps(epoch, |pairs, drawn| {
+        self.steps(pass, |pairs, drawn| {
             tape.reset();
             let batch_loss = Losses { config, sampler, parameters, tape }.losses(pairs, drawn).sum();
             let loss = batch_loss.item();
@@ -227,14 +238,14 @@ impl PairBatches<'_> {
 
     /// Takes a `step` for each batch of pairs with what was drawn for it. Returns the loss, summed over the
     /// pairs, or the first one that is not finite.
-    fn steps(self, epoch: &mut Taken<'_>, mut step: impl FnMut(&[u32], &[u32]) -> Outcome) -> Outcome {
-        let order = epoch.items;
+    fn steps(self, pass: Pass<'_>, mut step: impl FnMut(&[u32], &[u32]) -> Outcome) -> Outcome {
+        let order = pass.pairs;
         let batch = self.config.batch_of(order.len());
         let (mut drawn, mut total) = (Vec::new(), 0.0);
         let together = EmbeddingConfig::drawn_together(batch);
         for (block, pairs) in order.chunks(together).enumerate() {
             let first = block * (together / batch);
-            self.sampler.draw_batches(epoch.number, batch, first, pairs, &mut drawn);
+            self.sampler.draw_batches(pass.epoch, batch, first, pairs, &mut drawn);
             let drawn = drawn.chunks(self.sampler.drawn(batch));
             for (i, (pairs, drawn)) in pairs.chunks(batch).zip(drawn).enumerate() {
                 let loss = step(pairs, drawn)?;
@@ -242,7 +253,7 @@ impl PairBatches<'_> {
                     return Ok(loss);
                 }
                 if first + i == 0 {
-                    epoch.goes_well();
+                    (pass.goes_well)();
                 }
                 total += loss;
             }
@@ -258,10 +269,10 @@ fn diverged<T: Float>(parameters: &Parameters<T>, node: u32) -> OptimError {
 
 #[cfg(test)]
 mod tests {
-    use cotangent::optim::train::Trainer;
+    use cotangent::optim::train::{Taken, Trainer};
 
     use super::*;
-    use crate::graph::Builder;
+    use crate::graph::{Builder, Graph};
     use crate::train::config::default_config;
     use crate::train::objective::{Loss, Objective};
     use clap::ValueEnum;
@@ -311,7 +322,9 @@ mod tests {
         passes.form = form.unwrap_or(passes.form);
         let mut sgd = RiemannianSgd::new(config.lr).unwrap();
         let step = |parameters: &mut Parameters<f64>, sgd: &mut RiemannianSgd<f64>, epoch: &mut Taken<'_>| {
-            passes.pass(parameters, sgd, epoch)
+            let (pairs, number) = (epoch.items, epoch.number);
+            let goes_well = &mut || epoch.goes_well();
+            passes.pass(parameters, sgd, Pass { pairs, epoch: number, goes_well })
         };
         let mut trainer = Trainer::new(epochs);
         let history = trainer.run_by(parameters, &mut sgd, &sampler, step, |_, _| Ok(0.0)).unwrap();

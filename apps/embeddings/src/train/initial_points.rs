@@ -35,13 +35,32 @@ impl Start {
     ) -> Param<ProductSpace, T> {
         let manifold = geometry.manifold();
         let mut rng = rng::stream(seed, "initial", 0);
-        let mut points =
-            Embedding::uniform("embedding", manifold, graph.names.len(), dim, RANGE, &mut rng).points;
+        let mut points = near_origin(manifold, graph.names.len(), dim, &mut rng);
         if self == Start::Parents {
             move_to_parents(graph, &manifold, dim, points.value_mut());
         }
         points
     }
+}
+
+/// Points near the origin.
+pub(crate) fn near_origin<T: Float>(
+    manifold: ProductSpace,
+    nodes: usize,
+    dim: usize,
+    rng: &mut rng::Rng,
+) -> Param<ProductSpace, T> {
+    Embedding::uniform("embedding", manifold, nodes, dim, RANGE, rng).points
+}
+
+/// A point as far from its parent as it was from the origin.
+pub(crate) fn carried<M: Manifold, T: Float>(
+    manifold: &M,
+    [origin, parent]: [&Row<T>; 2],
+    own: &Row<T>,
+) -> Row<T> {
+    let step = manifold.transport(origin, parent, &manifold.log(origin, own));
+    manifold.exp(parent, &step)
 }
 
 /// Carries each point's offset from the origin to its parent, parents first.
@@ -62,8 +81,7 @@ fn move_to_parents<M: Manifold, T: Float>(graph: &Graph, manifold: &M, dim: usiz
         while let Some(node) = path.pop() {
             if let Some(parent) = above {
                 let [own, parent] = [node, parent].map(|node| Row::from(points.row(node)));
-                let step = manifold.transport(&origin, &parent, &manifold.log(&origin, &own));
-                points.row_mut(node).copy_from_slice(&manifold.exp(&parent, &step));
+                points.row_mut(node).copy_from_slice(&carried(manifold, [&origin, &parent], &own));
             }
             above = Some(node);
         }

@@ -36,7 +36,7 @@ pub(crate) fn epoch<M: Manifold, T: Shared, L: BatchLoss<T>>(
 ) -> Result<f64, u32> {
     let Division { together, batch } = division;
     let cells: Vec<T::Cell> = table.iter().map(|&x| x.share()).collect();
-    let width = table.len() / sampler.graph.names.len();
+    let width = table.len() / sampler.graph.nodes;
     let losses: Result<Vec<f64>, u32> = order
         .par_chunks(together)
         .enumerate()

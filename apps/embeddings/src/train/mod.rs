@@ -10,7 +10,7 @@
 mod all_pairs;
 pub(crate) mod batch;
 pub mod config;
-mod epochs;
+pub(crate) mod epochs;
 pub mod initial_points;
 mod lock_free;
 mod losses;
@@ -18,7 +18,7 @@ pub(crate) mod negatives;
 pub mod objective;
 mod operands;
 pub(crate) mod own_negatives;
-mod parameters;
+pub(crate) mod parameters;
 pub mod poincare;
 pub(crate) mod points;
 mod positions;

@@ -8,7 +8,7 @@ use rand::seq::SliceRandom;
 use rand_distr::weighted::WeightedAliasIndex;
 use rayon::prelude::*;
 
-use crate::graph::{Graph, Neighbours};
+use crate::graph::{Neighbours, Pairs};
 
 /// Numbers of negative samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,7 +21,7 @@ pub(crate) enum Negatives {
 
 /// Draws the pairs of an epoch and their negative samples.
 pub(crate) struct Sampler<'a> {
-    pub(crate) graph: &'a Graph,
+    pub(crate) graph: Pairs<'a>,
     pub(crate) neighbours: Neighbours,
     seed: u64,
     negatives: Negatives,
@@ -40,13 +40,23 @@ const TRIES: usize = 1000;
 
 impl<'a> Sampler<'a> {
     /// A node is drawn as a negative sample with a probability proportional to its degree to the `power`.
-    pub(crate) fn new(graph: &'a Graph, seed: u64, negatives: Negatives, power: f64) -> Self {
-        let by_degree = (power != 0.0).then(|| {
-            let weights = graph.degrees().iter().map(|&degree| f64::from(degree).powf(power)).collect();
-            WeightedAliasIndex::new(weights).expect("every node has an edge")
-        });
-        let (neighbours, drawable) = (graph.neighbours(), graph.names.len() as u32);
+    pub(crate) fn new(graph: impl Into<Pairs<'a>>, seed: u64, negatives: Negatives, power: f64) -> Self {
+        let graph = graph.into();
+        let by_degree = (power != 0.0).then(|| by_degree(&graph.degrees(), power));
+        let (neighbours, drawable) = (graph.neighbours(), graph.nodes as u32);
         Sampler { graph, neighbours, seed, negatives, drawable, by_degree, by_weight: None, below: None }
+    }
+
+    /// The pairs are some of those of a larger graph. Its `known` pairs of these nodes are no negative samples
+    /// either; `degrees` are those in the larger graph, if nodes are drawn by them to this `power`.
+    pub(crate) fn of_larger(mut self, known: &[(u32, u32)], degrees: &[u32], power: f64) -> Self {
+        let pairs = || self.graph.pairs.iter().chain(known).copied();
+        self.neighbours = Neighbours::new(self.graph.nodes, pairs);
+        if self.below.is_some() {
+            self.below = Some(Neighbours::new(self.graph.nodes, || pairs().map(|(u, v)| (v, u))));
+        }
+        self.by_degree = (power != 0.0).then(|| by_degree(degrees, power));
+        self
     }
 
     /// Draws negative samples from the first `count` nodes only.
@@ -60,7 +70,7 @@ impl<'a> Sampler<'a> {
     /// If the sum of the weights is too large.
     pub(crate) fn by_weight(mut self) -> Result<Self> {
         if !self.graph.weights.is_empty() {
-            let table = WeightedAliasIndex::new(self.graph.weights.clone());
+            let table = WeightedAliasIndex::new(self.graph.weights.to_vec());
             let message = || AppError::usage("--sample-by-weight: the sum of the weights is too large");
             self.by_weight = Some(table.map_err(|_| message())?);
         }
@@ -153,7 +163,7 @@ impl<'a> Sampler<'a> {
             return;
         }
         let mut rng = rng::stream(self.seed, "shared negatives", number + 1);
-        let nodes = self.graph.names.len() as u32;
+        let nodes = self.graph.nodes as u32;
         drawn.fill_with(|| match &self.by_degree {
             Some(by_degree) => by_degree.sample(&mut rng) as u32,
             None => rng.random_range(0..nodes),
@@ -199,6 +209,12 @@ impl<'a> Sampler<'a> {
     }
 }
 
+/// Draws a node with a probability proportional to its degree to the `power`.
+fn by_degree(degrees: &[u32], power: f64) -> WeightedAliasIndex<f64> {
+    let weights = degrees.iter().map(|&degree| f64::from(degree).powf(power)).collect();
+    WeightedAliasIndex::new(weights).expect("a node has an edge")
+}
+
 /// The node of this number among those that are neither `node` nor one of `near`, which are in ascending
 /// order.
 fn nth_allowed(node: u32, near: &[u32], number: u32) -> u32 {
@@ -211,7 +227,7 @@ fn nth_allowed(node: u32, near: &[u32], number: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::Builder;
+    use crate::graph::{Builder, Graph};
 
     /// A star: every other node is a child of "0", and "1" has a child of its own.
     fn star(nodes: usize) -> Graph {
@@ -257,6 +273,31 @@ mod tests {
                 let allowed = (0..count).filter(|&w| w != u && !graph.neighbours().contains(u, w));
                 assert_eq!(drawn, allowed.collect::<Vec<u32>>(), "power {power}, pair {pair}");
             }
+        }
+    }
+
+    /// They are those that the larger graph allows, although only one of its pairs is trained.
+    #[test]
+    fn known_pairs_of_a_larger_graph_are_no_negatives() {
+        let graph = star(10);
+        for (power, both_ends) in [(0.0, false), (0.75, false), (0.0, true)] {
+            let pair = graph.pairs[9];
+            let part = Pairs { nodes: graph.names.len(), pairs: &[pair], weights: &[] };
+            let mut sampler = Sampler::new(part, 1, Negatives::Own(400), 0.0);
+            if both_ends {
+                sampler = sampler.for_both_ends();
+            }
+            let sampler = sampler.of_larger(&graph.pairs[..9], &graph.degrees(), power);
+            let mut candidates = vec![0; sampler.candidates()];
+            sampler.draw_batch(0, 10, 0, &[0], &mut candidates);
+            let (u, v) = pair;
+            for (position, &w) in candidates.iter().enumerate().skip(1) {
+                let (first, second) = if sampler.replaces_first(position) { (w, v) } else { (u, w) };
+                assert!(first != second && !graph.neighbours().contains(first, second), "{power} {position}");
+            }
+            let whole = Sampler::new(&graph, 1, Negatives::Own(1), power);
+            assert_eq!(sampler.neighbours.of(u), whole.neighbours.of(u));
+            assert_eq!(sampler.by_degree.is_some(), power != 0.0);
         }
     }
 

@@ -27,6 +27,22 @@ impl<T: Float> Parameters<T> {
         Parameters { points, scales }
     }
 
+    /// The parameters of the scales, if curvatures are learned.
+    pub(crate) fn scales(&self) -> Vec<f64> {
+        self.scales.iter().flat_map(|scales| scales.value().data()).map(|x| x.to_f64()).collect()
+    }
+
+    /// Sets the parameters of the scales.
+    ///
+    /// # Panics
+    /// If there are not as many.
+    pub(crate) fn set_scales(&mut self, values: &[f64]) {
+        if let Some(scales) = &mut self.scales {
+            let values = values.iter().map(|&x| T::nearest(x)).collect();
+            *scales.value_mut() = Tensor::new(scales.value().shape().clone(), values);
+        }
+    }
+
     /// The points that were learned, and their geometry: distances times a scale s are those of a space of
     /// curvature κ/s².
     pub(crate) fn learned_points(&self, config: &EmbeddingConfig) -> (Tensor<T>, Geometry) {

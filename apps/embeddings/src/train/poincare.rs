@@ -1,9 +1,10 @@
 //! Training of Poincaré embeddings: Nickel & Kiela 2017 (the ball), 2018 (the hyperboloid).
 
 use std::cell::{Cell, RefCell};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use clap::ValueEnum;
 use cotangent::optim::train::{self, History, Taken, TrainError};
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
@@ -22,9 +23,10 @@ use crate::files::embeddings::Embeddings;
 use crate::files::picture;
 use crate::files::view;
 use crate::files::{safetensors, tsv};
+use crate::graph::names::Names;
 use crate::graph::{Graph, Neighbours};
 use crate::train::config::EmbeddingConfig;
-use crate::train::epochs::{self, Epochs};
+use crate::train::epochs::{self, Epochs, Pass};
 use crate::train::parameters::Parameters;
 use crate::train::points::Shared;
 
@@ -43,6 +45,17 @@ pub struct RunOptions {
     pub evaluate_nodes: Option<usize>,
     /// Epochs between evaluations; `None` evaluates at the end only.
     pub evaluate_every: Option<u64>,
+    /// What is written of the embedding.
+    pub write: Written,
+}
+
+/// What is written of an embedding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Written {
+    /// The coordinates: embedding.safetensors, or the parts of a training with --partitions.
+    Coordinates,
+    /// These and embedding.tsv, disk.svg and view.html.
+    All,
 }
 
 /// `metrics.json`.
@@ -65,6 +78,9 @@ pub struct EmbeddingMetrics {
     pub self_loops: usize,
     /// Number of repeated pairs that were left out.
     pub duplicates: usize,
+    /// Number of parts, of a training in parts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<usize>,
     /// Number of threads of this run.
     pub threads: usize,
     /// The device that the embedding was trained on.
@@ -130,7 +146,7 @@ pub fn train(graph: &Graph, config: &EmbeddingConfig, options: &RunOptions) -> R
 const COURSE: &str = "course.json";
 
 /// What a training writes beside what every training does.
-const WRITTEN: [&str; 8] = [
+pub(crate) const WRITTEN: [&str; 8] = [
     COURSE,
     "embedding.tsv",
     "embedding.safetensors",
@@ -175,7 +191,9 @@ fn run<T: Shared>(
         course.borrow_mut().forget_after(epoch.number);
         progress.borrow_mut().get_or_insert_with(|| Progress::new("epoch", epoch.number, config.epochs));
         let start = Instant::now();
-        let loss = passes.pass(parameters, sgd, epoch);
+        let (pairs, number) = (epoch.items, epoch.number);
+        let goes_well = &mut || epoch.goes_well();
+        let loss = passes.pass(parameters, sgd, Pass { pairs, epoch: number, goes_well });
         last_pass.set(start.elapsed().as_secs_f64());
         loss
     };
@@ -276,8 +294,7 @@ fn finish<T: Float>(
 ) -> Result<EmbeddingMetrics> {
     let (out, graph) = (&options.run.out, &*evaluator.split.training);
     evaluator.split.write(out)?;
-    tsv::write(&out.join("embedding.tsv"), &graph.names, points)?;
-    safetensors::write(&out.join("embedding.safetensors"), &graph.names, points, geometry)?;
+    write_points(out, &graph.names, (points, geometry), options.write)?;
     let start = Instant::now();
     let points = points.cast::<f64>();
     let (score, [validation, test]) = evaluator.scores(&points, geometry, neighbours);
@@ -304,6 +321,7 @@ fn finish<T: Float>(
         pairs: graph.pairs.len(),
         self_loops: graph.self_loops,
         duplicates: graph.duplicates,
+        parts: None,
         threads: rayon::current_num_threads(),
         device: options.run.device.to_string(),
         loss: history.epochs.iter().map(|epoch| epoch.loss).collect(),
@@ -319,16 +337,48 @@ fn finish<T: Float>(
         evaluation_seconds,
     };
     metrics::write(out, &metrics)?;
-    let known = evaluator.known(neighbours);
-    let sampled = metrics.sampled().map_or(String::new(), |sampled| format!(" {sampled}"));
-    let title = format!("mean rank {:.2}, MAP {:.3}{sampled}", score.mean_rank, score.map);
-    picture::plot(&out.join("disk.svg"), &graph.names, &points, geometry, known, None, &title)?;
-    // The page of a larger graph would be slow; `poincare view` writes it if it is asked for.
-    if graph.names.len() <= picture::NODES {
+    if options.write == Written::All {
         let embeddings = Embeddings { names: graph.names.clone(), points, geometry };
-        view::write(&out.join("view.html"), &embeddings, &known.reduction(), &title)?;
+        write_pictures(out, &embeddings, evaluator.known(neighbours), &metrics)?;
     }
     Ok(metrics)
+}
+
+/// Writes the files of points: `embedding.safetensors`, and `embedding.tsv` if it is asked for.
+///
+/// # Errors
+/// If one cannot be written.
+pub(crate) fn write_points<T: Float>(
+    out: &Path,
+    names: &Names,
+    (points, geometry): (&Tensor<T>, Geometry),
+    write: Written,
+) -> Result<()> {
+    if write == Written::All {
+        tsv::write(&out.join("embedding.tsv"), names, points)?;
+    }
+    safetensors::write(&out.join("embedding.safetensors"), names, points, geometry)
+}
+
+/// Writes `disk.svg` and `view.html`.
+///
+/// # Errors
+/// If one cannot be written.
+pub(crate) fn write_pictures(
+    out: &Path,
+    embeddings: &Embeddings,
+    known: &Neighbours,
+    metrics: &EmbeddingMetrics,
+) -> Result<()> {
+    let Embeddings { names, points, geometry } = embeddings;
+    let sampled = metrics.sampled().map_or(String::new(), |sampled| format!(" {sampled}"));
+    let title = format!("mean rank {:.2}, MAP {:.3}{sampled}", metrics.mean_rank, metrics.map);
+    picture::plot(&out.join("disk.svg"), names, points, *geometry, known, None, &title)?;
+    // The page of a larger graph would be slow; `poincare view` writes it if it is asked for.
+    if names.len() <= picture::NODES {
+        view::write(&out.join("view.html"), embeddings, &known.reduction(), &title)?;
+    }
+    Ok(())
 }
 
 /// A published result, to be shown beside a run's own.

@@ -10,6 +10,7 @@ mod arguments;
 mod evaluation;
 mod interchange;
 mod models;
+mod partition;
 mod place;
 mod poincare;
 mod projections;
