@@ -117,7 +117,7 @@ pub(crate) struct Course<'a, T: Shared> {
 }
 
 impl<'a, T: Shared> Course<'a, T> {
-    /// A training that goes on from a state, whose parts are in the store. Writes a checkpoint.
+    /// A training that goes on from a state, whose parts are in the store. Writes the first checkpoint.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -142,13 +142,16 @@ impl<'a, T: Shared> Course<'a, T> {
             parameters,
             sgd: RiemannianSgd::new(state.config.lr)?,
             held: Vec::new(),
-            kept_epochs: 0,
+            kept_epochs: state.losses.len() as u64,
             saved: Instant::now(),
             started: Instant::now(),
             seconds_before: state.seconds,
             state,
         };
-        course.save()?;
+        // That of a run that resumes is there.
+        if course.state.parts.is_empty() {
+            course.save()?;
+        }
         Ok(course)
     }
 

@@ -43,7 +43,7 @@ impl PartEmbedding {
             let path = directory.join(CHECKPOINT);
             return Err(AppError::content(&path, "the checkpoint does not fit: a run on other edges"));
         }
-        let parts = disk_parts(directory, &graph, &state).from_checkpoint(&state.parts);
+        let parts = disk_parts(directory, &graph, &state).resumed(&state.parts);
         Ok(PartEmbedding { directory: directory.to_path_buf(), graph, state, parts })
     }
 

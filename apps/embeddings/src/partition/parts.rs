@@ -60,7 +60,7 @@ impl DiskParts {
     }
 
     /// The parts of a checkpoint, which were stored after these steps.
-    pub(crate) fn from_checkpoint(self, steps: &[u64]) -> Self {
+    pub(crate) fn resumed(self, steps: &[u64]) -> Self {
         let kept: Vec<Option<u64>> = steps.iter().copied().map(Some).collect();
         DiskParts { steps: Mutex::new(Steps { last: kept.clone(), kept }), ..self }
     }
@@ -197,13 +197,13 @@ mod tests {
         assert_eq!(PartStore::<f32>::load(&parts, 0).unwrap(), [6.0, 7.0]);
         // As after a kill.
         let new = || DiskParts::new(directory.path(), vec![2, 1], 5);
-        let resumed = new().from_checkpoint(&[0, 0]);
-        assert_eq!(PartStore::<f32>::load(&resumed, 0).unwrap(), [1.0, 2.0]);
+        let parts_then = new().resumed(&[0, 0]);
+        assert_eq!(PartStore::<f32>::load(&parts_then, 0).unwrap(), [1.0, 2.0]);
         parts.keep().unwrap();
         assert_eq!(files(directory.path()), names[1..]);
         assert_eq!(parts.stored(), [2, 0]);
         store(1, 3, &[8.0]);
-        new().from_checkpoint(&[2, 0]).remove_others().unwrap();
+        new().resumed(&[2, 0]).remove_others().unwrap();
         assert_eq!(files(directory.path()), names[1..]);
     }
 }

@@ -245,7 +245,7 @@ fn train_in<T: Shared>(
     };
     let mut store = disk_parts(directory, graph, &state);
     if run.run.resume {
-        store = store.from_checkpoint(&state.parts);
+        store = store.resumed(&state.parts);
         store.remove_others()?;
     } else {
         set_aside(directory, false)?;

@@ -63,7 +63,7 @@ fn train(edges: &str, out: &str, parts: &str, more: &[&str]) -> EmbeddingMetrics
     metrics(out)
 }
 
-/// The points of several parts are trained as well as those of one, and as those in memory.
+/// The points of several parts are trained about as well as those in memory.
 #[test]
 fn parts_are_trained_as_well_as_the_whole() {
     let d = Dir::new();
@@ -75,16 +75,14 @@ fn parts_are_trained_as_well_as_the_whole() {
             PROGRAM.succeeds(&short(&[&arguments[..], &["--epochs", "60"], more].concat()));
             metrics(&out).map
         };
-        ["1", "2", "3"].map(score).iter().sum::<f64>() / 3.0
+        ["1", "2"].map(score).iter().sum::<f64>() / 2.0
     };
     let whole = mean("whole", &[]);
-    for parts in ["1", "4"] {
-        let in_parts = mean(parts, &["--partitions", parts]);
-        assert!((whole - in_parts).abs() < 0.06, "{parts} parts: {in_parts}, in memory {whole}");
-    }
+    let in_parts = mean("parts", &["--partitions", "4"]);
+    assert!((whole - in_parts).abs() < 0.06, "{in_parts}, in memory {whole}");
 }
 
-/// Spaces, losses and precisions, with another number of threads after the half.
+/// Spaces, losses and precisions, with another number of threads for a run that is resumed.
 #[test]
 fn each_space_and_loss_resumes_in_parts() {
     const RUNS: [&[&str]; 6] = [
@@ -104,11 +102,11 @@ fn each_space_and_loss_resumes_in_parts() {
             let metrics = train(&edges, &out, "3", &[&common[..], options, more].concat());
             (bytes(&out, "embedding.safetensors"), metrics)
         };
-        let mut options = vec!["--threads", "1"];
-        let (whole, whole_metrics) = run("whole", &options);
+        let mut options = ["--threads", "1"];
+        let (whole, whole_metrics) = run("whole", &[&options[..], &["--epochs", "4"]].concat());
         options[1] = "2";
-        run("part", &[&options[..], &["--epochs", "5"]].concat());
-        let (resumed, metrics) = run("part", &[&options[..], &["--resume"]].concat());
+        run("part", &[&options[..], &["--epochs", "2"]].concat());
+        let (resumed, metrics) = run("part", &[&options[..], &["--epochs", "4", "--resume"]].concat());
         assert!(whole == resumed, "{:?}", RUNS[i]);
         assert_eq!(whole_metrics.loss, metrics.loss);
         assert_eq!((whole_metrics.mean_rank, whole_metrics.map), (metrics.mean_rank, metrics.map));
@@ -200,10 +198,9 @@ fn bad_input_of_a_training_in_parts_is_named() {
     assert!(error.ends_with("held: another run writes there; choose another --work"), "{error}");
     // A part that is cut, and one of another run; the checkpoint stays as it was.
     let before = bytes(&out, "checkpoint.bin");
-    let part = std::fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().path());
+    let mut files = std::fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().path());
     let part =
-        part.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with("part-0001")).next();
-    let part = part.unwrap();
+        files.find(|path| path.file_name().unwrap().to_str().unwrap().starts_with("part-0001")).unwrap();
     let whole = std::fs::read(&part).unwrap();
     let mut other = whole.clone();
     other[16] ^= 1;
