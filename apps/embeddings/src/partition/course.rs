@@ -327,6 +327,7 @@ impl<'a, T: Shared> Course<'a, T> {
             self.store.store(part, self.state.steps, rows)?;
         }
         self.state.seconds = self.seconds_before + self.started.elapsed().as_secs_f64();
+        self.store.sync()?;
         self.state.scales = self.parameters.scales();
         self.state.parts = self.store.stored();
         self.state.write(&self.directory)?;

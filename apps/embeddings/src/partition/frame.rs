@@ -2,10 +2,10 @@
 //!
 //! Layout, little-endian: magic `COTGPART`, version `u32`, four letters that say what is in it, the
 //! fingerprint of the graph or run that it belongs to `u32`, bytes of the content `u64`, the content, its
-//! CRC-32. Written atomically.
+//! CRC-32.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use cotangent::engine::files::atomic;
@@ -24,29 +24,61 @@ const BUFFER: usize = 1 << 16;
 /// What a file holds, in four letters.
 pub(crate) type Holds = &'static [u8; 4];
 
-/// Writes a file.
+/// Writes a file atomically.
 ///
 /// # Errors
 /// If it cannot be written.
 pub(crate) fn write(
     path: &Path,
-    (holds, fingerprint): (Holds, u32),
+    holds: (Holds, u32),
     bytes: u64,
     content: impl FnOnce(&mut Content<'_>) -> io::Result<()>,
 ) -> Result<()> {
-    atomic::write(path, |file| {
-        file.write_all(MAGIC)?;
-        file.write_all(&VERSION.to_le_bytes())?;
-        file.write_all(holds)?;
-        file.write_all(&fingerprint.to_le_bytes())?;
-        file.write_all(&bytes.to_le_bytes())?;
-        let mut writer = Content { file, checksum: crc32fast::Hasher::new(), bytes: 0 };
-        content(&mut writer)?;
-        assert_eq!(writer.bytes, bytes, "{}: the length was said before", path.display());
-        let checksum = writer.checksum.finalize();
-        writer.file.write_all(&checksum.to_le_bytes())
-    })
-    .map_err(AppError::io(path))
+    atomic::write(path, |file| put(file, holds, bytes, content)).map_err(AppError::io(path))
+}
+
+/// Writes a file that nobody needs after a kill or a loss of power, until [`sync`] is called with it.
+///
+/// # Errors
+/// If it cannot be written.
+pub(crate) fn write_unsynced(
+    path: &Path,
+    holds: (Holds, u32),
+    bytes: u64,
+    content: impl FnOnce(&mut Content<'_>) -> io::Result<()>,
+) -> Result<()> {
+    let written = || {
+        let mut file = BufWriter::with_capacity(BUFFER, File::create(path)?);
+        put(&mut file, holds, bytes, content)?;
+        file.flush()
+    };
+    written().map_err(AppError::io(path))
+}
+
+/// Returns when a file, or the names in a directory, are on the disk.
+///
+/// # Errors
+/// If they cannot be written.
+pub(crate) fn sync(path: &Path) -> Result<()> {
+    File::open(path).and_then(|file| file.sync_all()).map_err(AppError::io(path))
+}
+
+fn put(
+    file: &mut dyn Write,
+    (holds, fingerprint): (Holds, u32),
+    bytes: u64,
+    content: impl FnOnce(&mut Content<'_>) -> io::Result<()>,
+) -> io::Result<()> {
+    file.write_all(MAGIC)?;
+    file.write_all(&VERSION.to_le_bytes())?;
+    file.write_all(holds)?;
+    file.write_all(&fingerprint.to_le_bytes())?;
+    file.write_all(&bytes.to_le_bytes())?;
+    let mut writer = Content { file, checksum: crc32fast::Hasher::new(), bytes: 0 };
+    content(&mut writer)?;
+    assert_eq!(writer.bytes, bytes, "the length was said before");
+    let checksum = writer.checksum.finalize();
+    writer.file.write_all(&checksum.to_le_bytes())
 }
 
 /// The content of a file that is written.

@@ -77,6 +77,21 @@ impl DiskParts {
         self.steps().last.iter().map(|step| step.expect("every part was stored")).collect()
     }
 
+    /// Returns when the parts as they were stored last are on the disk, so that a checkpoint can name them.
+    ///
+    /// # Errors
+    /// If they cannot be written.
+    pub(crate) fn sync(&self) -> Result<()> {
+        let steps = self.steps();
+        for part in 0..steps.last.len() {
+            let (last, kept) = (steps.last[part], steps.kept[part]);
+            if let Some(step) = last.filter(|_| last != kept) {
+                frame::sync(&self.path(part, step))?;
+            }
+        }
+        frame::sync(&self.directory)
+    }
+
     /// Says that a checkpoint names the parts as they were stored last. Files of earlier steps are deleted.
     ///
     /// # Errors
@@ -157,7 +172,7 @@ impl<T: Float> PartStore<T> for DiskParts {
             return Ok(());
         }
         let bytes = size_of_val(rows) as u64;
-        frame::write(&self.path(part, step), (POINTS, self.fingerprint), bytes, |content| {
+        frame::write_unsynced(&self.path(part, step), (POINTS, self.fingerprint), bytes, |content| {
             content.elements(rows, |x, bytes| x.write_le(bytes))
         })?;
         self.traffic.fetch_add(bytes, Ordering::Relaxed);
