@@ -4,15 +4,15 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`survey`] | a first pass over the edges: how many there are |
-//! | [`plan`] | how many parts a size of memory needs; what a run takes of memory and disk |
-//! | [`prepare`] | names to numbers, nodes to parts, edges to buckets, in bounded memory |
-//! | [`store`] | the graph in parts and buckets on disk |
-//! | [`schedule`] | which bucket is trained when, by which worker |
-//! | [`parts`] | where parts are while nobody trains them |
-//! | [`start`] | where the points start |
-//! | [`course`] | the training |
-//! | [`embedding`] | a trained embedding in parts: its points, their neighbours, their evaluation |
+//! | `survey` | a first pass over the edges: how many there are |
+//! | `plan` | how many parts a size of memory needs; what a run takes of memory and disk |
+//! | `prepare` | names to numbers, nodes to parts, edges to buckets, in bounded memory |
+//! | `store` | the graph in parts and buckets on disk |
+//! | `schedule` | which bucket is trained when, by which worker |
+//! | `parts` | where parts are while nobody trains them |
+//! | `start` | where the points start |
+//! | `course` | the training |
+//! | `embedding` | a trained embedding in parts: its points, their neighbours, their evaluation |
 //! | [`run`] | a run from its options to its results |
 
 pub(crate) mod course;
