@@ -2,8 +2,11 @@
 
 use std::path::Path;
 
+use clap::Args;
+use cotangent_apps_common::device::DeviceOption;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::metrics;
+use cotangent_apps_common::threads::ThreadsOption;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -11,6 +14,15 @@ use serde_json::Value;
 pub(crate) const MODEL: &str = "model.safetensors";
 pub(crate) const TOKENIZER: &str = "tokenizer.json";
 pub(crate) const CONFIG: &str = "config.json";
+
+// How a saved model runs. clap does not show a doc comment here.
+#[derive(Args)]
+pub(crate) struct Running {
+    #[command(flatten)]
+    pub(crate) threads: ThreadsOption,
+    #[command(flatten)]
+    pub(crate) device: DeviceOption,
+}
 
 /// `config.json`. `C` is the configuration of the run.
 #[derive(Serialize, Deserialize)]

@@ -39,6 +39,11 @@ impl Scores {
         self.0.iter().map(|score| &**score)
     }
 
+    /// The command, whose option `--attention` accepts these scores.
+    pub fn offer(&self, command: clap::Command) -> clap::Command {
+        command.mut_arg("attention", |score| score.value_parser(self.choices()))
+    }
+
     /// The names that a command line accepts, each with its line of help.
     pub fn choices(&self) -> PossibleValuesParser {
         let choice = |score: &dyn Score<f32>| PossibleValue::new(score.name()).help(score.about());

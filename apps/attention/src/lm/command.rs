@@ -6,18 +6,17 @@ use clap::{Args, Parser, Subcommand};
 use cotangent::prelude::Device;
 use cotangent_apps_common::application::Application;
 use cotangent_apps_common::command_line::parse_app_with;
-use cotangent_apps_common::device::DeviceOption;
 use cotangent_apps_common::error::{Result, exit_code};
 use cotangent_apps_common::print;
 use cotangent_apps_common::say;
 use cotangent_apps_common::seeds::{self, Summary};
-use cotangent_apps_common::threads::ThreadsOption;
 use cotangent_apps_common::training::TrainingOptions;
 use serde::Serialize;
 
 use super::text::{Lines, LmText};
 use super::{LanguageModel, LmConfig, LmMetrics, Perplexity, Sampling, train};
 use crate::attention::Scores;
+use crate::saved::Running;
 
 /// The application `lm`.
 pub const APP: Application = Application {
@@ -97,15 +96,6 @@ impl Text {
     }
 }
 
-// How a trained model runs.
-#[derive(Args)]
-struct Running {
-    #[command(flatten)]
-    threads: ThreadsOption,
-    #[command(flatten)]
-    device: DeviceOption,
-}
-
 #[derive(Args)]
 struct Evaluate {
     /// Output directory of `lm train`, with the trained model.
@@ -149,11 +139,8 @@ struct Generate {
 /// Runs the command `lm` with the process's arguments. `--attention` offers these scores, so a program can
 /// add a score of its own by [`Scores::with`]. Returns the exit code of the process: 0, or 2 after an error.
 pub fn run(scores: &Scores) -> std::process::ExitCode {
-    let choices = scores.choices();
-    let cli: Cli = parse_app_with(&APP, |command| {
-        command
-            .mut_subcommand("train", |train| train.mut_arg("attention", |score| score.value_parser(choices)))
-    });
+    let cli: Cli =
+        parse_app_with(&APP, |command| command.mut_subcommand("train", |train| scores.offer(train)));
     exit_code(match cli.command {
         Command::Train(train) => train.run(scores),
         Command::Evaluate(evaluate) => evaluate.run(scores),

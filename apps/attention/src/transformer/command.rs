@@ -180,13 +180,12 @@ pub fn run(scores: &Scores) -> std::process::ExitCode {
     let choices = scores.choices();
     let cli: Cli = parse_app_with(&APP, |command| {
         command.mut_subcommand("train", |train| {
-            let offered = choices.clone();
-            train
-                .mut_arg("attention", |score| score.value_parser(choices))
+            scores
+                .offer(train)
                 .mut_arg("checkpoint_every", |seconds| {
                     seconds.help("Seconds between checkpoints. One is also written after every epoch")
                 })
-                .mut_arg("table", |score| score.value_parser(offered).hide_possible_values(true))
+                .mut_arg("table", |score| score.value_parser(choices).hide_possible_values(true))
         })
     });
     exit_code(match cli.command {

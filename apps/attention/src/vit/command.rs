@@ -6,10 +6,8 @@ use clap::{Args, Parser, Subcommand};
 use cotangent::prelude::Device;
 use cotangent_apps_common::application::Application;
 use cotangent_apps_common::command_line::{RUN, parse_app_with};
-use cotangent_apps_common::device::DeviceOption;
 use cotangent_apps_common::error::{Result, exit_code};
 use cotangent_apps_common::seeds::{self, Summary};
-use cotangent_apps_common::threads::ThreadsOption;
 use cotangent_apps_common::training::TrainingOptions;
 use cotangent_apps_common::{options, print, say};
 use serde::Serialize;
@@ -18,6 +16,7 @@ use super::classifier::Likely;
 use super::{Classifier, Tested, VitConfig, VitMetrics, train};
 use crate::attention::Scores;
 use crate::pictures::PictureData;
+use crate::saved::Running;
 
 /// The application `vit`.
 pub const APP: Application = Application {
@@ -86,14 +85,12 @@ struct Trained {
     #[arg(long, default_value = "runs/vit", help_heading = "Data")]
     model: PathBuf,
     #[command(flatten)]
-    threads: ThreadsOption,
-    #[command(flatten)]
-    device: DeviceOption,
+    running: Running,
 }
 
 impl Trained {
     fn load(&self, scores: &Scores) -> Result<Classifier> {
-        Classifier::load(&self.model, scores, self.device.choose()?)
+        Classifier::load(&self.model, scores, self.running.device.choose()?)
     }
 }
 
@@ -136,11 +133,8 @@ struct Attend {
 /// Runs the command `vit` with the process's arguments. `--attention` offers these scores, so a program can
 /// add a score of its own by [`Scores::with`]. Returns the exit code of the process: 0, or 2 after an error.
 pub fn run(scores: &Scores) -> std::process::ExitCode {
-    let choices = scores.choices();
-    let cli: Cli = parse_app_with(&APP, |command| {
-        command
-            .mut_subcommand("train", |train| train.mut_arg("attention", |score| score.value_parser(choices)))
-    });
+    let cli: Cli =
+        parse_app_with(&APP, |command| command.mut_subcommand("train", |train| scores.offer(train)));
     exit_code(match cli.command {
         Command::Train(train) => train.run(scores),
         Command::Evaluate(evaluate) => evaluate.run(scores),
@@ -219,7 +213,7 @@ fn text(Tested { pictures, top1, top5, loss, .. }: &Tested) -> String {
 
 impl Evaluate {
     fn run(self, scores: &Scores) -> Result<()> {
-        let threads = self.trained.threads.start()?;
+        let threads = self.trained.running.threads.start()?;
         let classifier = self.trained.load(scores)?;
         let tested = threads.run(|| classifier.evaluate(&self.path))?;
         say!("{}", text(&tested));
@@ -244,7 +238,7 @@ struct Predicted {
 impl Predict {
     fn run(self, scores: &Scores) -> Result<()> {
         options::at_least_one(&[("top", self.top as u64)])?;
-        let threads = self.trained.threads.start()?;
+        let threads = self.trained.running.threads.start()?;
         let classifier = self.trained.load(scores)?;
         for file in &self.files {
             let classes = threads.run(|| classifier.predict(file, self.top))?;
@@ -258,7 +252,7 @@ impl Predict {
 
 impl Attend {
     fn run(self, scores: &Scores) -> Result<()> {
-        let threads = self.trained.threads.start()?;
+        let threads = self.trained.running.threads.start()?;
         let classifier = self.trained.load(scores)?;
         let likeliest = threads.run(|| classifier.attend(&self.file, self.layer, &self.out))?;
         say!("{} {:.1} %", likeliest.class, 100.0 * likeliest.probability);

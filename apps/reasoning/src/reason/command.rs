@@ -54,9 +54,7 @@ struct Cli {
 /// can add a score of its own by [`Scores::with`]. Returns the exit code of the process: 0, or 2 after an
 /// error.
 pub fn run(scores: &Scores) -> std::process::ExitCode {
-    let choices = scores.choices();
-    let cli: Cli =
-        parse_app_with(&APP, |command| command.mut_arg("attention", |score| score.value_parser(choices)));
+    let cli: Cli = parse_app_with(&APP, |command| scores.offer(command));
     exit_code(cli.run(scores))
 }
 

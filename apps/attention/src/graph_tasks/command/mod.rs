@@ -67,11 +67,8 @@ enum Command {
 /// program can add a score of its own by [`Scores::with`]. Returns the exit code of the process: 0, or 2
 /// after an error.
 pub fn run(scores: &Scores) -> std::process::ExitCode {
-    let choices = scores.choices();
-    let cli: Cli = parse_app_with(&APP, |command| {
-        command
-            .mut_subcommand("train", |train| train.mut_arg("attention", |score| score.value_parser(choices)))
-    });
+    let cli: Cli =
+        parse_app_with(&APP, |command| command.mut_subcommand("train", |train| scores.offer(train)));
     exit_code(match cli.command {
         Command::Generate(generate) => generate::generate(&generate),
         Command::Train(train) => train.run(scores),

@@ -68,15 +68,12 @@ enum Command {
 /// Runs the command `tours` with the process's arguments. `--attention` offers these scores, so a program can
 /// add a score of its own by [`Scores::with`]. Returns the exit code of the process: 0, or 2 after an error.
 pub fn run(scores: &Scores) -> std::process::ExitCode {
-    let choices = scores.choices();
     let cli: Cli = parse_app_with(&APP, |command| {
-        command
-            .mut_subcommand("train", |train| train.mut_arg("attention", |score| score.value_parser(choices)))
-            .mut_subcommand("solve", |solve| {
-                ["samples", "temperature"]
-                    .into_iter()
-                    .fold(solve, |solve, name| solve.mut_arg(name, |option| option.requires("model")))
-            })
+        command.mut_subcommand("train", |train| scores.offer(train)).mut_subcommand("solve", |solve| {
+            ["samples", "temperature"]
+                .into_iter()
+                .fold(solve, |solve, name| solve.mut_arg(name, |option| option.requires("model")))
+        })
     });
     exit_code(match cli.command {
         Command::Train(train) => train.run(scores),
