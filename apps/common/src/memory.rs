@@ -63,9 +63,14 @@ fn total(meminfo: &str) -> Option<f64> {
 }
 
 /// A number of bytes as it is shown: "25.3 GB".
-pub(crate) fn text(bytes: f64) -> String {
+pub fn text(bytes: f64) -> String {
     let gigabytes = bytes / 1e9;
-    if gigabytes < 1e6 { format!("{gigabytes:.1} GB") } else { format!("{gigabytes:.1e} GB") }
+    match gigabytes {
+        _ if bytes < 1e6 => format!("{:.1} KB", bytes / 1e3),
+        _ if bytes < 1e9 => format!("{:.1} MB", bytes / 1e6),
+        _ if gigabytes < 1e6 => format!("{gigabytes:.1} GB"),
+        _ => format!("{gigabytes:.1e} GB"),
+    }
 }
 
 #[cfg(test)]

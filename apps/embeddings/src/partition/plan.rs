@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use cotangent::prelude::Manifold;
 use cotangent_apps_common::error::{AppError, Result};
+use cotangent_apps_common::memory;
 
 use crate::partition::schedule;
 use crate::train::config::EmbeddingConfig;
@@ -42,9 +43,7 @@ impl FromStr for Bytes {
 
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (unit, factor) =
-            UNITS[4..].iter().rev().find(|(_, factor)| self.0 >= *factor).unwrap_or(&UNITS[4]);
-        write!(f, "{:.1} {unit}", self.0 / factor)
+        f.write_str(&memory::text(self.0))
     }
 }
 
