@@ -60,7 +60,7 @@ impl World {
         };
         let (starts, _, sizes) = counts(&mut blocks.iter().map(|block| block.len()));
         let (from, total, got) = counts(&mut received.iter().map(Vec::len));
-        let sent: Vec<u8> = blocks.iter().flat_map(|block| &block[part(block.len())]).copied().collect();
+        let sent = blocks.iter().map(|block| &block[part(block.len())]).collect::<Vec<_>>().concat();
         let mut all = vec![0_u8; total];
         self.checked(self.0.alltoallv(&sent, &sizes, &starts, &mut all, &got, &from))?;
         for ((block, start), count) in received.iter_mut().zip(from).zip(got) {

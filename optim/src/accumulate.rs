@@ -57,6 +57,12 @@ impl<T: Float> Sum<T> {
         sum.get_or_insert_with(empty).add(gradient, len, weight);
     }
 
+    /// The sum of gradients of these rows, of `width` elements each.
+    pub(crate) fn from_rows(rows: Vec<u32>, values: Vec<T>, width: usize) -> Self {
+        let place = rows.iter().copied().zip(0..).collect();
+        Sum::Rows { rows, place, values, width }
+    }
+
     /// The sum as a gradient.
     pub(crate) fn view(&self) -> GradientView<'_, T> {
         match self {
@@ -116,11 +122,9 @@ impl<T: Float> Accumulated<T> {
         module.visit(&mut Path::root(), &mut Add { sums: &mut self.sums, gradients, weight });
     }
 
-    /// Sets the sum of a table with `len` elements.
-    pub(crate) fn put(&mut self, id: ParamId, gradient: GradientView<'_, T>, len: usize) {
-        let mut sum = None;
-        Sum::add_to(&mut sum, gradient, len, 1.0);
-        self.sums.insert(id, sum);
+    /// Sets the sum of a parameter.
+    pub(crate) fn put(&mut self, id: ParamId, sum: Sum<T>) {
+        self.sums.insert(id, Some(sum));
     }
 
     /// Forgets all gradients.

@@ -141,8 +141,8 @@ pub(crate) fn report(result: Result<()>) -> u8 {
         Err(error) => {
             let message = error.to_string().replace('\n', " ");
             print::event("error", &serde_json::json!({ "message": message }));
-            print::error(format_args!("error: {}{message}", ranks::error_prefix()));
-            ranks::abort(2);
+            ranks::fail(&message, 2);
+            print::error(format_args!("error: {message}"));
             2
         }
     }

@@ -12,6 +12,7 @@ use std::time::Duration;
 use cotangent::optim::exchange::Exchange;
 
 use crate::error::{AppError, Result};
+use crate::print;
 
 struct Job {
     ranks: Arc<dyn Exchange>,
@@ -113,22 +114,17 @@ fn files(top: &Path, directory: &Path) -> Result<Vec<String>> {
 /// How long another rank waits before it reports an error that rank 0 may report too.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// What an error of this rank begins with: its number, except of rank 0. Other ranks wait first: if all have
-/// the same error, rank 0 reports it and ends the job before they do.
-pub(crate) fn error_prefix() -> String {
-    match ranks() {
-        Some(ranks) if ranks.rank() > 0 => {
+/// Reports an error of this rank and ends all of them. Does nothing in a process that is no rank. Ranks other
+/// than 0 wait first: if all have the same error, rank 0 reports it and ends the job before they do.
+pub(crate) fn fail(message: &str, code: u8) {
+    let Some(job) = JOB.get() else { return };
+    match job.ranks.rank() {
+        0 => print::error(format_args!("error: {message}")),
+        rank => {
             std::thread::sleep(PATIENCE);
-            format!("rank {}: ", ranks.rank())
+            print::error(format_args!("error: rank {rank}: {message}"));
         }
-        _ => String::new(),
     }
-}
-
-/// Ends all ranks after an error of this one. Does nothing in a process that is no rank.
-pub(crate) fn abort(code: u8) {
-    if let Some(job) = JOB.get() {
-        end();
-        job.ranks.abort(code.into());
-    }
+    end();
+    job.ranks.abort(code.into())
 }

@@ -169,7 +169,7 @@ impl Tables {
                     for (message, slice) in messages.iter_mut().zip(&slices) {
                         values.extend(message.elements::<T>(slice.len() * table.width)?);
                     }
-                    sums.put(table.id, GradientView::Dense(&values), values.len());
+                    sums.put(table.id, Sum::Dense(values));
                 }
                 Touched::Rows { order, .. } => {
                     let mut values: Vec<T> = Vec::with_capacity(order.len() * table.width);
@@ -177,8 +177,7 @@ impl Tables {
                         let rank = slices.iter().position(|slice| slice.contains(&(row as usize)))?;
                         values.extend(messages[rank].elements::<T>(table.width)?);
                     }
-                    let view = GradientView::Rows { rows: order, values: &values, width: table.width };
-                    sums.put(table.id, view, table.rows * table.width);
+                    sums.put(table.id, Sum::from_rows(order.clone(), values, table.width));
                 }
             }
         }
@@ -204,7 +203,7 @@ impl<T: Float> Slice<T> {
         let values = self.sums.iter().flatten().map(|sum| match sum.view() {
             GradientView::Dense(values) | GradientView::Rows { values, .. } => values,
         });
-        values.flat_map(bytemuck::cast_slice::<T, u8>).copied().collect()
+        values.map(bytemuck::cast_slice::<T, u8>).collect::<Vec<_>>().concat()
     }
 }
 
