@@ -53,24 +53,24 @@ def streams(directory):
 
 
 class Attention(nn.Module):
-    def __init__(self, score, key_dim):
+    def __init__(self, width, heads, score, key_dim, causal):
         super().__init__()
-        self.key_dim = key_dim
-        self.q, self.k = (linear(WIDTH, HEADS * key_dim) for _ in range(2))
-        self.v, self.out = (linear(WIDTH, WIDTH) for _ in range(2))
-        self.score = score
+        self.heads, self.key_dim, self.score, self.causal = heads, key_dim, score, causal
+        self.q, self.k = (linear(width, heads * key_dim) for _ in range(2))
+        self.v, self.out = (linear(width, width) for _ in range(2))
         self.cone = from_paper(score, torch) if score in ("penumbral", "umbral") else None
 
     def forward(self, x):
-        n, length = x.shape[:2]
-        q, k, v = (f(x).view(n, length, HEADS, -1).transpose(1, 2) for f in (self.q, self.k, self.v))
+        n, length, width = x.shape
+        q, k, v = (f(x).view(n, length, self.heads, -1).transpose(1, 2) for f in (self.q, self.k, self.v))
         if self.score == "sdpa":
-            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=self.causal)
         else:
             s = self.cone(q, k) if self.cone else q @ k.transpose(-1, -2) / self.key_dim ** 0.5
-            later = torch.ones(length, length, dtype=torch.bool).triu(1)
-            y = torch.softmax(s.masked_fill(later, -math.inf), -1) @ v
-        return self.out(y.transpose(1, 2).reshape(n, length, WIDTH))
+            if self.causal:
+                s = s.masked_fill(torch.ones(length, length, dtype=torch.bool).triu(1), -math.inf)
+            y = torch.softmax(s, -1) @ v
+        return self.out(y.transpose(1, 2).reshape(n, length, width))
 
 
 def linear(n, m):
@@ -81,15 +81,16 @@ def linear(n, m):
 
 
 class Layer(nn.Module):
-    def __init__(self, score, key_dim):
+    """An encoder layer that normalises before its sublayers. It has heads of width / heads values."""
+    def __init__(self, attention, width, hidden, activation, dropout=0.0):
         super().__init__()
-        self.attention = Attention(score, key_dim)
-        self.norms = nn.ModuleList(nn.LayerNorm(WIDTH) for _ in range(2))
-        self.feed = nn.Sequential(linear(WIDTH, HIDDEN), nn.ReLU(), linear(HIDDEN, WIDTH))
+        self.attention, self.dropout = attention, nn.Dropout(dropout)
+        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(2))
+        self.feed = nn.Sequential(linear(width, hidden), activation, linear(hidden, width))
 
-    def forward(self, x, dropout):
-        x = x + dropout(self.attention(self.norms[0](x)))
-        return x + dropout(self.feed(self.norms[1](x)))
+    def forward(self, x):
+        x = x + self.dropout(self.attention(self.norms[0](x)))
+        return x + self.dropout(self.feed(self.norms[1](x)))
 
 
 class Model(nn.Module):
@@ -101,7 +102,8 @@ class Model(nn.Module):
         self.tables = nn.ParameterList(torch.randn(n, d) * d ** -0.5 for n, d in zip(sizes, dims))
         self.projections = nn.ParameterList(torch.randn(d, WIDTH) * WIDTH ** -0.5 for d in dims[1:])
         self.bands = nn.Parameter(torch.randn(len(sizes) - 1, WIDTH) * WIDTH ** -0.5)
-        self.layers = nn.ModuleList(Layer(score, key_dim) for _ in range(LAYERS))
+        attention = lambda: Attention(WIDTH, HEADS, score, key_dim, causal=True)
+        self.layers = nn.ModuleList(Layer(attention(), WIDTH, HIDDEN, nn.ReLU(), DROPOUT) for _ in range(LAYERS))
         self.norm, self.dropout = nn.LayerNorm(WIDTH), nn.Dropout(DROPOUT)
         place, i = torch.arange(BLOCK)[:, None], torch.arange(WIDTH // 2)
         angle = place * 10000.0 ** (-2 * i / WIDTH)
@@ -127,7 +129,7 @@ class Model(nn.Module):
         """The mean cross entropy of the following tokens, each from those of its row up to it."""
         x = self.dropout(self.embed(given) * WIDTH ** 0.5 + self.places[:given.shape[1]])
         for layer in self.layers:
-            x = layer(x, self.dropout)
+            x = layer(x)
         x, following = self.norm(x).flatten(0, 1), following.flatten()
         head = x @ torch.cat([self.tables[0], self.bands]).T
         labels, total = torch.empty_like(following), 0.0
@@ -150,11 +152,11 @@ def mean_loss(model, tokens):
     return total / n
 
 
-def rate(step, steps):
+def rate(step, steps, warm_up):
     """The learning rate of a step, as a part of the largest one."""
-    if step < WARM_UP:
-        return (step + 1) / WARM_UP
-    return 0.5 * (1 + math.cos(math.pi * (step - WARM_UP) / max(steps - WARM_UP, 1)))
+    if step < warm_up:
+        return (step + 1) / warm_up
+    return 0.5 * (1 + math.cos(math.pi * (step - warm_up) / max(steps - warm_up, 1)))
 
 
 def main():
@@ -184,7 +186,7 @@ def main():
         at = items[:, None] + torch.arange(BLOCK)
         t = time.perf_counter()
         for group in adam.param_groups:
-            group["lr"] = RATE * rate(step, steps)
+            group["lr"] = RATE * rate(step, steps, WARM_UP)
         adam.zero_grad()
         loss = model.loss(train[at], train[at + 1])
         loss.backward()

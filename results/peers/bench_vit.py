@@ -28,8 +28,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from bench_attention import from_paper
-from bench_lm import linear
+from bench_lm import Attention, Layer, linear, rate
 
 WIDTH, HEADS, LAYERS, HIDDEN, PATCH, RATE, DECAY, EMA = 96, 4, 4, 384, 4, 1e-3, 0.05, 0.99
 
@@ -49,38 +48,14 @@ def pictures(directory, part):
     return x, path("labels", 1).long()
 
 
-class Layer(nn.Module):
-    def __init__(self, score, key_dim):
-        super().__init__()
-        self.score, self.key_dim = score, key_dim
-        self.q, self.k = (linear(WIDTH, HEADS * key_dim) for _ in range(2))
-        self.v, self.out = (linear(WIDTH, WIDTH) for _ in range(2))
-        self.norms = nn.ModuleList(nn.LayerNorm(WIDTH) for _ in range(2))
-        self.feed = nn.Sequential(linear(WIDTH, HIDDEN), nn.GELU(), linear(HIDDEN, WIDTH))
-        self.cone = from_paper(score, torch) if score in ("penumbral", "umbral") else None
-
-    def attend(self, x):
-        n, length = x.shape[:2]
-        q, k, v = (f(x).view(n, length, HEADS, -1).transpose(1, 2) for f in (self.q, self.k, self.v))
-        if self.score == "sdpa":
-            y = F.scaled_dot_product_attention(q, k, v)
-        else:
-            s = self.cone(q, k) if self.cone else q @ k.transpose(-1, -2) / self.key_dim ** 0.5
-            y = torch.softmax(s, -1) @ v
-        return self.out(y.transpose(1, 2).reshape(n, length, WIDTH))
-
-    def forward(self, x):
-        x = x + self.attend(self.norms[0](x))
-        return x + self.feed(self.norms[1](x))
-
-
 class Model(nn.Module):
     def __init__(self, score, key_dim, patches, numbers):
         super().__init__()
         self.patches, self.head = linear(numbers, WIDTH), linear(WIDTH, 10)
         self.token = nn.Parameter(torch.randn(1, WIDTH) * 0.02)
         self.places = nn.Parameter(torch.randn(1 + patches, WIDTH) * 0.02)
-        self.layers = nn.ModuleList(Layer(score, key_dim) for _ in range(LAYERS))
+        attention = lambda: Attention(WIDTH, HEADS, score, key_dim, causal=False)
+        self.layers = nn.ModuleList(Layer(attention(), WIDTH, HIDDEN, nn.GELU()) for _ in range(LAYERS))
         self.norm = nn.LayerNorm(WIDTH)
 
     def forward(self, x):
@@ -89,13 +64,6 @@ class Model(nn.Module):
         for layer in self.layers:
             x = layer(x)
         return self.head(self.norm(x[:, 0]))
-
-
-def rate(step, steps, warm_up):
-    """The learning rate of a step, as a part of the largest one."""
-    if step < warm_up:
-        return (step + 1) / warm_up
-    return 0.5 * (1 + math.cos(math.pi * (step - warm_up) / max(steps - warm_up, 1)))
 
 
 @torch.no_grad()
