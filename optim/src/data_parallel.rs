@@ -51,8 +51,8 @@ impl<T: Float> DataParallel<T> {
     }
 
     /// As one of several ranks. All ranks have the same model and optimiser and take the same steps. Of the
-    /// parts of a step each rank computes a run of neighbours. The result has the bits of one process with the
-    /// same parts, where these are two or more.
+    /// parts of a step each rank computes a run of neighbours. The result has the bits of one process with
+    /// the same parts, where these are two or more.
     pub fn over(self, ranks: Arc<dyn Exchange>) -> Self {
         DataParallel { ranks: Some(ranks), ..self }
     }

@@ -104,8 +104,8 @@ def states(batch, cities, torch):
         rank = order.argsort(-1)
         marks = [rank < visited[:, None], rank == 0, rank == visited[:, None] - 1]
         to = [order[:, 0], order[rows, visited - 1]]
-        far = [(places - places[rows, city][:, None]).norm(dim=-1) for city in to]
-        return torch.cat([2 * places - 1, torch.stack([*(mark.float() for mark in marks), *far], -1)], -1)
+        distances = [(places - places[rows, city][:, None]).norm(dim=-1) for city in to]
+        return torch.cat([2 * places - 1, torch.stack([*(mark.float() for mark in marks), *distances], -1)], -1)
 
     action = order[torch.arange(batch), visited]
     open_next = order.argsort(-1) > visited[:, None]

@@ -1,5 +1,5 @@
-//! The layers of a transformer, as the options of `transformer`, `lm` and `vit` describe them: their sizes, their
-//! attention, their positions.
+//! The layers of a transformer, as the options of `transformer`, `lm` and `vit` describe them: their sizes,
+//! their attention, their positions.
 
 use std::ops::Range;
 
@@ -69,8 +69,8 @@ pub(crate) struct Body<'a> {
 }
 
 /// The layers that a configuration describes: its fields have the same names.
-// A struct of these fields in every configuration would be nested in `config.json`, where the files of earlier
-// versions have the fields side by side; bincode, in checkpoints, cannot flatten it.
+// A struct of these fields in every configuration would be nested in `config.json`, where the files of
+// earlier versions have the fields side by side; bincode, in checkpoints, cannot flatten it.
 macro_rules! body {
     ($config:expr) => {
         $crate::body::Body {
@@ -89,8 +89,8 @@ macro_rules! body {
 }
 pub(crate) use body;
 
-/// The dimensions of a head, by default the width divided by the number of heads, and those of its queries and
-/// keys if they are others.
+/// The dimensions of a head, by default the width divided by the number of heads, and those of its queries
+/// and keys if they are others.
 pub(crate) fn head_dims(
     [width, heads]: [usize; 2],
     head_dim: Option<usize>,

@@ -200,8 +200,8 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
     }
 
     /// Trains as one of several ranks, each of which computes a share of the [parts](Self::parts) of every
-    /// batch. A batch and a rate mean what they mean in one process, and so do the results: they have the same
-    /// bits for any number of ranks, if a batch has two parts or more. Every rank has the whole model, runs
+    /// batch. A batch and a rate mean what they mean in one process. The results have the same bits for any
+    /// number of ranks, if every batch has two parts or more. Every rank has the whole model, runs
     /// `evaluate`, and writes to its own directory. Only [`run`](Self::run) shares its work, on the CPU.
     pub fn ranks(self, ranks: Arc<dyn Exchange>) -> Self {
         Trainer { ranks: Some(ranks), ..self }

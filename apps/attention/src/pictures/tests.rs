@@ -267,6 +267,6 @@ fn fashion_mnist_has_its_size() {
     let data = PictureData::read(path, &READING).unwrap();
     assert_eq!((data.classes.len(), data.train.side, data.train.channels), (10, 28, 1));
     assert_eq!([data.train.len(), data.validation.len(), data.test.len()], [45_000, 15_000, 10_000]);
-    let of = |class: u32| data.test.labels.iter().filter(|&&label| label == class).count();
-    assert!((0..10).all(|class| of(class) == 1000));
+    let count = |class: u32| data.test.labels.iter().filter(|&&label| label == class).count();
+    assert!((0..10).all(|class| count(class) == 1000));
 }

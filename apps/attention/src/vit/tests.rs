@@ -142,9 +142,9 @@ fn pictures_of_a_batch_do_not_see_one_another() {
     for options in ["", "--attention penumbral --key-dim 4", "--attention umbral-released --norm post"] {
         let (model, tape) = (model(options), Tape::new());
         let logits = |items: &[u32]| model.logits(&tape, &Batch::plain(&pictures(), items)).to_tensor();
-        let both = logits(&[0, 1]);
+        let together = logits(&[0, 1]);
         for item in [0, 1] {
-            assert!(apart(both.row(item), logits(&[item as u32]).row(0)) < 1e-5, "{options}");
+            assert!(apart(together.row(item), logits(&[item as u32]).row(0)) < 1e-5, "{options}");
         }
         let mut batch = Batch::plain(&pictures(), &[0, 1]);
         let own = model.loss(&tape, &batch, 0.1).item();

@@ -283,7 +283,7 @@ impl<'a, T: Shared> Course<'a, T> {
         let degrees = self.degrees(bucket)?;
         let nodes = self.parameters.points.value().rows().len();
         let pairs = Pairs { nodes, pairs: &pairs.pairs, weights: &pairs.weights };
-        let sampler = epochs::sampler(pairs, &config)?.of_larger(known, &degrees, config.negative_power);
+        let sampler = epochs::sampler(pairs, &config)?.within_larger(known, &degrees, config.negative_power);
         let mut passes = Epochs::new(&config, &sampler, self.device)?;
         self.sgd.set_rate(config.lr * config.schedule().factor(epoch))?;
         let order = sampler.order(epoch);

@@ -47,9 +47,9 @@ impl<'a> Sampler<'a> {
         Sampler { graph, neighbours, seed, negatives, drawable, by_degree, by_weight: None, below: None }
     }
 
-    /// The pairs are some of those of a larger graph. Its `known` pairs of these nodes are no negative samples
-    /// either; `degrees` are those in the larger graph, if nodes are drawn by them to this `power`.
-    pub(crate) fn of_larger(mut self, known: &[(u32, u32)], degrees: &[u32], power: f64) -> Self {
+    /// The pairs are some of those of a larger graph. Its `known` pairs of these nodes are no negative
+    /// samples either; `degrees` are those in the larger graph, if nodes are drawn by them to this `power`.
+    pub(crate) fn within_larger(mut self, known: &[(u32, u32)], degrees: &[u32], power: f64) -> Self {
         let pairs = || self.graph.pairs.iter().chain(known).copied();
         self.neighbours = Neighbours::new(self.graph.nodes, pairs);
         if self.below.is_some() {
@@ -287,7 +287,7 @@ mod tests {
             if both_ends {
                 sampler = sampler.for_both_ends();
             }
-            let sampler = sampler.of_larger(&graph.pairs[..9], &graph.degrees(), power);
+            let sampler = sampler.within_larger(&graph.pairs[..9], &graph.degrees(), power);
             let mut candidates = vec![0; sampler.candidates()];
             sampler.draw_batch(0, 10, 0, &[0], &mut candidates);
             let (u, v) = pair;

@@ -84,8 +84,8 @@ fn number(name: &str, text: &str) -> Parsed<f64> {
 impl Coordinates {
     /// Reads a file. One that has a line `NODE_COORD_SECTION`, or begins with `NAME`, `TYPE`, `COMMENT`,
     /// `DIMENSION` or `EDGE_WEIGHT_TYPE`, or is called `*.tsp`, is in TSPLIB's format. Any other is a table
-    /// of `x` and `y`, or of a name, `x` and `y`, separated by tabs or spaces; its first line may be a head, and
-    /// lines that begin with `#` are left out.
+    /// of `x` and `y`, or of a name, `x` and `y`, separated by tabs or spaces; its first line may be a head,
+    /// and lines that begin with `#` are left out.
     ///
     /// # Errors
     /// If it cannot be read, or its content is wrong: the error names the line.
