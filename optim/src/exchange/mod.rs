@@ -4,15 +4,18 @@
 //! |---|---|
 //! | [`Exchange`]: what a rank needs of the others | `mod.rs` |
 //! | [`Threads`]: ranks as threads of one process | `threads.rs` |
+//! | [`Alone`]: one rank without others | `alone.rs` |
 //! | the sum of all parts' gradients, the same on every rank | `sum.rs` |
 //!
 //! The ranks of a cluster are in the crate `cotangent-mpi`, which is no part of the workspace: it needs a
 //! library of MPI.
 
+mod alone;
 mod sum;
 mod threads;
 
-pub(crate) use sum::sum_over_ranks;
+pub use alone::Alone;
+pub(crate) use sum::RankSum;
 pub use threads::Threads;
 
 /// Why ranks could not exchange messages.
@@ -109,6 +112,20 @@ pub trait Exchange: Send + Sync + std::fmt::Debug {
     /// As [`all_to_all`](Self::all_to_all).
     fn barrier(&self) -> Result<(), ExchangeError> {
         self.all_gather(&[]).map(drop)
+    }
+
+    /// Checks that all ranks have the same fingerprint of what they train.
+    ///
+    /// # Errors
+    /// If one has not; the error names it. Or as [`all_to_all`](Self::all_to_all).
+    fn agree(&self, fingerprint: u64) -> Result<(), ExchangeError> {
+        let all = self.all_gather(&fingerprint.to_le_bytes())?;
+        match all.iter().position(|other| *other != all[0]) {
+            Some(other) => Err(self.error(&format!(
+                "rank {other} has another version, other settings, data or weights than rank 0"
+            ))),
+            None => Ok(()),
+        }
     }
 
     /// An error that this rank saw.

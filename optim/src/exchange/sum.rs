@@ -11,22 +11,40 @@ use crate::accumulate::Sum;
 use crate::exchange::{Exchange, ExchangeError};
 use crate::gradient_source::GradientSource;
 
-/// Sums losses and gradients over the parts of all ranks: those of rank 0 in their order, then those of
+/// The sum of losses and gradients over the parts of all ranks: those of rank 0 in their order, then those of
 /// rank 1, and so on. The result has the bits of one process that adds the same parts.
 ///
 /// Each rank sums a slice of the parameters, of equal size up to a row, and sends its sums to all others.
-pub(crate) fn sum_over_ranks<T: Float, N: Module<T>>(
-    ranks: &dyn Exchange,
-    module: &N,
-    own: &[(f64, &Accumulated<T>)],
-) -> Result<(f64, Accumulated<T>), ExchangeError> {
-    let tables = Tables::new(module, ranks.size());
-    let parts: Vec<Vec<u8>> = (0..ranks.size()).map(|to| tables.parts(own, to)).collect();
-    let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
-    let cut = || ranks.error("a message that is cut");
-    let slice: Slice<T> = tables.add(&ranks.all_to_all(&parts)?, ranks.rank()).ok_or_else(cut)?;
-    let sums = ranks.all_gather(&slice.bytes())?;
-    Ok((slice.loss, tables.joined(&slice.touched, &sums).ok_or_else(cut)?))
+pub(crate) struct RankSum<'a> {
+    ranks: &'a dyn Exchange,
+    tables: Tables,
+    /// What each rank has sent so far of this rank's slice.
+    received: Vec<Vec<u8>>,
+}
+
+impl<'a> RankSum<'a> {
+    pub(crate) fn new<T: Float, N: Module<T>>(ranks: &'a dyn Exchange, module: &N) -> Self {
+        let received = vec![Vec::new(); ranks.size()];
+        RankSum { ranks, tables: Tables::new(module, ranks.size()), received }
+    }
+
+    /// Sends the losses and gradients of some parts to the ranks that sum them. All ranks call it as often.
+    pub(crate) fn send<T: Float>(&mut self, own: &[(f64, &Accumulated<T>)]) -> Result<(), ExchangeError> {
+        let parts: Vec<Vec<u8>> = (0..self.ranks.size()).map(|to| self.tables.parts(own, to)).collect();
+        let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
+        let received = self.ranks.all_to_all(&parts)?;
+        self.received.iter_mut().zip(received).for_each(|(all, part)| all.extend(part));
+        Ok(())
+    }
+
+    /// The sums over all that was sent.
+    pub(crate) fn finish<T: Float>(self) -> Result<(f64, Accumulated<T>), ExchangeError> {
+        let RankSum { ranks, tables, received } = self;
+        let cut = || ranks.error("a message that is cut");
+        let slice: Slice<T> = tables.add(&received, ranks.rank()).ok_or_else(cut)?;
+        let sums = ranks.all_gather(&slice.bytes())?;
+        Ok((slice.loss, tables.joined(&slice.touched, &sums).ok_or_else(cut)?))
+    }
 }
 
 /// A parameter as rows of a table.

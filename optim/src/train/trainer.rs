@@ -399,15 +399,7 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
             name.hash(&mut hasher);
             bytemuck::cast_slice::<T, u8>(value.data()).hash(&mut hasher);
         }
-        let all = ranks.all_gather(&hasher.finish().to_le_bytes())?;
-        match all.iter().position(|other| *other != all[0]) {
-            Some(other) => {
-                let message =
-                    format!("rank {other} has another version, other settings, data or weights than rank 0");
-                Err(ranks.error(&message).into())
-            }
-            None => Ok(()),
-        }
+        Ok(ranks.agree(hasher.finish())?)
     }
 
     /// Reads the checkpoint of this run into the model and the optimiser. The run may have more epochs now.
