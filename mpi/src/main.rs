@@ -1,7 +1,7 @@
 //! The applications on several machines: `mpirun -n 4 cotangent-mpi transformer train --path DIR`.
 //!
-//! Each process is a rank that trains the same model with a share of every batch. An error or a panic of one
-//! rank ends all of them.
+//! Each process is a rank that trains the same model with a share of every batch, or an embedding's parts in
+//! turns with the others. An error or a panic of one rank ends all of them.
 
 mod world;
 
@@ -15,7 +15,7 @@ use cotangent_apps_common::ranks;
 
 use world::World;
 
-const USAGE: &str = "mpirun -n RANKS cotangent-mpi [--ranks RANKS] transformer|lm|vit ARGUMENTS…";
+const USAGE: &str = "mpirun -n RANKS cotangent-mpi [--ranks RANKS] poincare|transformer|lm|vit ARGUMENTS…";
 
 fn main() -> ExitCode {
     let (mpi, world) = match World::start() {
@@ -80,6 +80,7 @@ fn command(arguments: &mut Vec<OsString>, size: usize) -> Result<Command, String
     }
     let name = arguments.get(1).and_then(|name| name.to_str()).unwrap_or("");
     let command: Command = match name {
+        "poincare" => cotangent_apps_embeddings::command::run,
         "transformer" => || transformer::run(&Default::default()),
         "lm" => || lm::run(&Default::default()),
         "vit" => || vit::run(&Default::default()),

@@ -101,6 +101,65 @@ fn a_killed_job_goes_on_with_other_ranks() {
     assert_eq!(model(&out), model(&whole));
 }
 
+/// An embedding in parts has the same bits with any number of ranks. A killed job goes on with another number.
+#[test]
+fn ranks_train_an_embedding() {
+    let directory = tempfile::tempdir().unwrap();
+    let edges = directory.path().join("tree.tsv");
+    let line = |child: usize| format!("n{child}\tn{}\n", child / 2);
+    std::fs::write(&edges, (2..200).map(line).collect::<String>()).unwrap();
+    let out = |name: &str| directory.path().join(name);
+    let train = |ranks: usize, name: &str, more: &[&str]| {
+        let mut job = mpirun(ranks);
+        job.args(["poincare", "train", "--partitions", "6", "--dim", "2", "--threads", "1", "--tournament"]);
+        job.args(["--write", "all", "--edges"]).arg(&edges).arg("--out").arg(out(name)).args(more);
+        job
+    };
+    let points = |name: &str| std::fs::read(out(name).join("embedding.tsv")).expect("a trained embedding");
+    let epochs = ["--epochs", "40"];
+    for (ranks, name) in [(1, "one"), (2, "two"), (3, "three")] {
+        let output = run(train(ranks, name, &epochs));
+        assert!(output.status.success(), "{}", text_of(&output));
+        assert_eq!(points(name), points("one"), "{ranks} ranks");
+    }
+    let work = out("work");
+    let mut job = train(3, "killed", &["--epochs", "40", "--checkpoint-every", "0", "--work"]);
+    let mut job = job.arg(&work).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+    let started = Instant::now();
+    let seen = |epoch: u32| {
+        let names = std::fs::read_dir(&work).into_iter().flatten().flatten();
+        let steps = names.filter_map(|entry| {
+            entry.file_name().to_str()?.strip_prefix("part-")?.get(5..)?.parse::<u32>().ok()
+        });
+        steps.max().is_some_and(|steps| steps > 21 * epoch)
+    };
+    while !seen(3) {
+        assert!(started.elapsed() < Duration::from_secs(100), "no epoch");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let rank = *ranks_of(&out("killed")).last().expect("ranks that run");
+    let killed = Command::new("kill").args(["-9", &rank.to_string()]).status().unwrap();
+    assert!(killed.success() && !job.wait().unwrap().success());
+    assert!(!out("killed").join("metrics.json").exists());
+    let mut job = train(2, "killed", &["--epochs", "40", "--resume", "--work"]);
+    job.arg(&work);
+    let output = run(job);
+    assert!(output.status.success(), "{}", text_of(&output));
+    assert_eq!(points("killed"), points("one"));
+    assert!(!work.join("rank-1").exists());
+
+    for (ranks, more, message) in [
+        (4, &[][..], "--partitions 6: 4 ranks need at least 8 parts"),
+        (2, &["--epochs", "41", "--resume", "--lr", "0.2"], "the checkpoint does not fit"),
+        (2, &["--epochs", "41", "--resume", "--seed", "9"], "the checkpoint does not fit"),
+    ] {
+        let output = run(train(ranks, "one", more));
+        let text = String::from_utf8_lossy(&output.stderr);
+        let errors: Vec<&str> = text.lines().filter(|line| line.starts_with("error: ")).collect();
+        assert!(!output.status.success() && errors.len() == 1 && errors[0].contains(message), "{text}");
+    }
+}
+
 /// The processes of the ranks that write to this directory.
 fn ranks_of(out: &Path) -> Vec<u32> {
     let processes = std::fs::read_dir("/proc").expect("Linux").flatten();

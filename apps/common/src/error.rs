@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use cotangent::engine::files::{FileError, checkpoint::CheckpointError};
 use cotangent::optim::OptimError;
+use cotangent::optim::exchange::ExchangeError;
 use cotangent::optim::train::TrainError;
 
 use crate::{print, ranks};
@@ -52,6 +53,9 @@ pub enum AppError {
     /// A setting that an optimiser refuses.
     #[error(transparent)]
     Optimiser(#[from] OptimError),
+    /// Another rank has ended, or does not do the same.
+    #[error(transparent)]
+    Ranks(#[from] ExchangeError),
     /// Training that cannot go on.
     #[error("training stopped at {unit} {step}: {cause}; a lower --lr may help{kept}")]
     Diverged {

@@ -62,6 +62,18 @@ pub(crate) fn output(text: &str) -> std::result::Result<PathBuf, Infallible> {
     })
 }
 
+/// A directory that the command line names besides the output: itself for rank 0, and a subdirectory for each
+/// other rank. It is a parser of values for clap.
+///
+/// # Errors
+/// Never.
+pub fn subdirectory(text: &str) -> std::result::Result<PathBuf, Infallible> {
+    Ok(match ranks().map_or(0, |ranks| ranks.rank()) {
+        0 => PathBuf::from(text),
+        rank => Path::new(text).join(format!("rank-{rank}")),
+    })
+}
+
 /// Copies what rank 0 has in a directory to the same directory of every other rank, so that all resume alike.
 /// The files of earlier runs stay.
 ///

@@ -63,16 +63,21 @@ impl TrainingOptions {
         }
         let mut results = Vec::new();
         for run in self.seeds.runs(first, out, self.resume, in_table)? {
-            let options = RunOptions {
-                out: run.out,
-                resume: run.resume,
-                checkpoint_every: self.checkpoint_every,
-                device: device.clone(),
-                ranks: ranks::ranks().cloned(),
-            };
+            let options = RunOptions { out: run.out, resume: run.resume, ..self.run(device.clone()) };
             results.push((run.seed, train(run.seed, &options)?));
         }
         Ok(results)
+    }
+
+    /// A run with one seed.
+    pub fn run(&self, device: Device) -> RunOptions {
+        RunOptions {
+            out: self.out.clone(),
+            resume: self.resume,
+            checkpoint_every: self.checkpoint_every,
+            device,
+            ranks: ranks::ranks().cloned(),
+        }
     }
 }
 

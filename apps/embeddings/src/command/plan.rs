@@ -15,8 +15,10 @@ use cotangent_apps_common::threads::ThreadsOption;
 use serde::Serialize;
 
 use crate::graph::edges::EdgeOptions;
-use crate::partition::plan::{Bytes, Demand};
+use crate::partition::job;
+use crate::partition::plan::{Bytes, Demand, Speed};
 use crate::partition::run::{self, Edges, PartitionOptions};
+use crate::partition::schedule::{Order, Schedule};
 use crate::partition::survey::{EdgeSource, Identity};
 use crate::train::config::EmbeddingConfig;
 use crate::train::poincare::{RunOptions, Written};
@@ -52,7 +54,16 @@ pub(crate) struct Plan {
     /// Bytes that the disk writes per second.
     #[arg(long, value_name = "SIZE", default_value = "500MB", help_heading = RUN)]
     disk_speed: Bytes,
-    /// Measure both on this machine, in place of these two options: trains a tree of a million nodes in this
+    /// Number of ranks that train together.
+    #[arg(long, default_value_t = 1, help_heading = RUN)]
+    ranks: usize,
+    /// Bytes per second that a rank sends, with --ranks: 125MB for a link of 1 Gbit/s.
+    #[arg(long, value_name = "SIZE", default_value = "1.25GB", help_heading = RUN)]
+    bandwidth: Bytes,
+    /// Seconds that a message takes besides, with --ranks.
+    #[arg(long, default_value_t = 1e-4, help_heading = RUN)]
+    latency: f64,
+    /// Measure the speed of training and of the disk on this machine, in place of these two options: trains a tree of a million nodes in this
     /// directory, which needs 300 MB there.
     #[arg(long, value_name = "DIR", help_heading = RUN)]
     measure: Option<PathBuf>,
@@ -68,6 +79,8 @@ struct Prediction {
     disk_bytes: f64,
     bytes_per_epoch: f64,
     seconds_per_epoch: f64,
+    /// Bytes that ranks send each other in the whole training.
+    sent_bytes: f64,
 }
 
 /// Predicts what a training in parts takes.
@@ -76,10 +89,18 @@ pub(crate) fn plan(args: &Plan) -> Result<()> {
     config.check()?;
     options::positive(&[("nodes", args.nodes), ("edges", args.edges), ("name-bytes", args.name_bytes)])?;
     options::positive(&[("pairs-per-second", args.pairs_per_second)])?;
+    options::not_negative(&[("latency", args.latency)])?;
+    options::at_least_one(&[("ranks", args.ranks as u64)])?;
     if args.nodes < 2.0 {
         return Err(AppError::usage(format!("--nodes {}: at least 2 are needed", args.nodes)));
     }
-    let demand = Demand::new(args.nodes, args.edges, args.name_bytes, args.weighted, &config);
+    let ranks = args.ranks;
+    let order = if ranks > 1 { Order::Tournament } else { Order::Sweep };
+    let demand = Demand {
+        order,
+        ranks,
+        ..Demand::new(args.nodes, args.edges, args.name_bytes, args.weighted, &config)
+    };
     let parts = match (args.partitions, args.memory) {
         (Some(parts), _) => PartitionOptions::checked(parts)?,
         (None, Some(memory)) => demand.parts(memory)?,
@@ -89,15 +110,23 @@ pub(crate) fn plan(args: &Plan) -> Result<()> {
         Some(directory) => measure(directory, &config, &args.threads)?,
         None => (args.pairs_per_second, args.disk_speed),
     };
+    job::check(ranks, parts)?;
+    let speed = Speed { pairs, disk: disk.0, link: args.bandwidth.0, latency: args.latency };
+    let schedule = Schedule { seed: config.seed, epochs: config.epochs, order };
+    let course = if ranks > 1 { Some(demand.course(parts, schedule, speed)) } else { None };
     // Parts come and go while pairs are trained.
     let traffic = demand.traffic(parts);
-    let seconds = (args.edges / pairs).max(traffic / disk.0);
+    let seconds = match course {
+        None => (args.edges / pairs).max(traffic / disk.0),
+        Some(course) => course.seconds / config.epochs.max(1) as f64,
+    };
     let prediction = Prediction {
         parts,
         memory_bytes: demand.memory(parts),
         disk_bytes: demand.disk(),
         bytes_per_epoch: traffic,
         seconds_per_epoch: seconds,
+        sent_bytes: course.map_or(0.0, |course| course.sent),
     };
     print::event("result", &prediction);
     say!(
@@ -106,6 +135,9 @@ pub(crate) fn plan(args: &Plan) -> Result<()> {
         Bytes(prediction.disk_bytes)
     );
     say!("an epoch: {} read and written, {seconds:.0} s", Bytes(traffic));
+    if let Some(course) = course {
+        say!("{} epochs on {ranks} ranks: {} of points sent", config.epochs, Bytes(course.sent));
+    }
     Ok(())
 }
 

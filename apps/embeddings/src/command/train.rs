@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use cotangent_apps_common::command_line::RUN;
-use cotangent_apps_common::error::Result;
+use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::geometry::{Geometry, Models, SpaceModel};
 use cotangent_apps_common::options;
 use cotangent_apps_common::output;
@@ -122,19 +122,18 @@ pub(crate) fn train(args: &Train) -> Result<()> {
     options::at_least_one(&[("evaluate-every", evaluate_every.unwrap_or(1))])?;
     // Before the data are read: whether there is something to resume.
     let state = partition.directory(&training.out);
-    let runs = training.seeds.runs(config.seed, state, training.resume, false)?.len();
+    let resumes = training.resume && !partition.are_given();
+    let runs = training.seeds.runs(config.seed, state, resumes, false)?.len();
     partition.check(&config, runs > 1, evaluate_every.is_some())?;
+    let run = training.run(device.clone());
+    if !partition.are_given() && run.ranks.as_ref().is_some_and(|ranks| ranks.size() > 1) {
+        let message = "several ranks train an embedding in parts: --partitions or --memory is needed";
+        return Err(AppError::usage(message));
+    }
     let write = write.unwrap_or(if partition.are_given() { Written::Coordinates } else { Written::All });
     let threads = training.threads.start()?;
     let published = data.edges.is_none() && config.validation + config.test == 0.0;
     if partition.are_given() {
-        let run = options::RunOptions {
-            out: training.out.clone(),
-            resume: training.resume,
-            checkpoint_every: training.checkpoint_every,
-            device,
-            ranks: None,
-        };
         let source = data.source();
         let options = RunOptions { run, source, read_as: None, evaluate_nodes, evaluate_every, write };
         let metrics = threads.run(|| train_in_parts(data, &config, partition, &options))?;

@@ -15,7 +15,7 @@ use crate::evaluate::reconstruction::{Ranking, Sample, Score, TOGETHER, count_am
 use crate::files::embeddings::Embeddings;
 use crate::graph::names::Names;
 use crate::partition::course::{CHECKPOINT, State};
-use crate::partition::parts::{DiskParts, PartStore};
+use crate::partition::parts::DiskParts;
 use crate::partition::store::StoredGraph;
 use crate::train::parameters::Parameters;
 

@@ -1,4 +1,4 @@
-//! Where the parts of an embedding are while nobody trains them.
+//! The parts of an embedding on the disk, where they are while nobody trains them.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,21 +10,6 @@ use cotangent_apps_common::error::{AppError, Result};
 use crate::partition::frame::{self, Holds, Reader};
 
 const POINTS: Holds = b"ROWS";
-
-/// Keeps the rows of parts: a disk, or other workers. A part is held by one worker at a time.
-pub(crate) trait PartStore<T>: Sync {
-    /// The rows of a part as they were stored last.
-    ///
-    /// # Errors
-    /// If they cannot be read.
-    fn load(&self, part: usize) -> Result<Vec<T>>;
-
-    /// Stores the rows of a part as they are after so many steps of the training.
-    ///
-    /// # Errors
-    /// If they cannot be written. What was stored before stays.
-    fn store(&self, part: usize, step: u64, rows: &[T]) -> Result<()>;
-}
 
 /// Parts in files of a directory. A part has a file for each step after which it was stored: that of the last
 /// checkpoint stays until the next one, so that parts of one moment are always there.
@@ -67,14 +52,6 @@ impl DiskParts {
 
     fn steps(&self) -> MutexGuard<'_, Steps> {
         self.steps.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The steps after which the parts were stored last, for a checkpoint.
-    ///
-    /// # Panics
-    /// If a part was never stored.
-    pub(crate) fn stored(&self) -> Vec<u64> {
-        self.steps().last.iter().map(|step| step.expect("every part was stored")).collect()
     }
 
     /// Returns when the parts as they were stored last are on the disk, so that a checkpoint can name them.
@@ -130,6 +107,59 @@ impl DiskParts {
         Ok(())
     }
 
+    /// The rows of a part as they were stored last.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    ///
+    /// # Panics
+    /// If the part is not stored.
+    pub(crate) fn load<T: Float>(&self, part: usize) -> Result<Vec<T>> {
+        let step = self.steps().last[part].expect("a part is stored before it is loaded");
+        let (path, count) = (self.path(part, step), self.elements[part]);
+        let mut reader = Reader::open(&path, (POINTS, self.fingerprint))?;
+        let mut rows = Vec::with_capacity(count);
+        reader.elements(count, size_of::<T>(), |x| rows.push(x), T::read_le)?;
+        reader.finish()?;
+        self.traffic.fetch_add((count * size_of::<T>()) as u64, Ordering::Relaxed);
+        Ok(rows)
+    }
+
+    /// Stores the rows of a part as they are after so many steps of the training.
+    ///
+    /// # Errors
+    /// If they cannot be written. What was stored before stays.
+    pub(crate) fn store<T: Float>(&self, part: usize, step: u64, rows: &[T]) -> Result<()> {
+        if self.steps().last[part] == Some(step) {
+            return Ok(());
+        }
+        let bytes = size_of_val(rows) as u64;
+        frame::write_unsynced(&self.path(part, step), (POINTS, self.fingerprint), bytes, |content| {
+            content.elements(rows, |x, bytes| x.write_le(bytes))
+        })?;
+        self.traffic.fetch_add(bytes, Ordering::Relaxed);
+        let mut steps = self.steps();
+        let before = steps.last[part].replace(step);
+        match before.filter(|_| before != steps.kept[part]) {
+            Some(before) => self.remove(part, before),
+            None => Ok(()),
+        }
+    }
+
+    /// Forgets a part as it was stored last, because another rank has it now. What the last checkpoint names
+    /// stays.
+    ///
+    /// # Errors
+    /// If its file cannot be deleted.
+    pub(crate) fn forget(&self, part: usize) -> Result<()> {
+        let mut steps = self.steps();
+        let kept = steps.kept[part];
+        match std::mem::replace(&mut steps.last[part], kept).filter(|&last| Some(last) != kept) {
+            Some(last) => self.remove(part, last),
+            None => Ok(()),
+        }
+    }
+
     /// Bytes that were read and written.
     pub(crate) fn traffic(&self) -> u64 {
         self.traffic.load(Ordering::Relaxed)
@@ -155,36 +185,6 @@ pub(crate) fn is_part(name: &str) -> bool {
     name.starts_with("part-") && name.len() == "part-0000-000000000000".len()
 }
 
-impl<T: Float> PartStore<T> for DiskParts {
-    fn load(&self, part: usize) -> Result<Vec<T>> {
-        let step = self.steps().last[part].expect("a part is stored before it is loaded");
-        let (path, count) = (self.path(part, step), self.elements[part]);
-        let mut reader = Reader::open(&path, (POINTS, self.fingerprint))?;
-        let mut rows = Vec::with_capacity(count);
-        reader.elements(count, size_of::<T>(), |x| rows.push(x), T::read_le)?;
-        reader.finish()?;
-        self.traffic.fetch_add((count * size_of::<T>()) as u64, Ordering::Relaxed);
-        Ok(rows)
-    }
-
-    fn store(&self, part: usize, step: u64, rows: &[T]) -> Result<()> {
-        if self.steps().last[part] == Some(step) {
-            return Ok(());
-        }
-        let bytes = size_of_val(rows) as u64;
-        frame::write_unsynced(&self.path(part, step), (POINTS, self.fingerprint), bytes, |content| {
-            content.elements(rows, |x, bytes| x.write_le(bytes))
-        })?;
-        self.traffic.fetch_add(bytes, Ordering::Relaxed);
-        let mut steps = self.steps();
-        let before = steps.last[part].replace(step);
-        match before.filter(|_| before != steps.kept[part]) {
-            Some(before) => self.remove(part, before),
-            None => Ok(()),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -201,7 +201,7 @@ mod tests {
     fn the_parts_of_a_checkpoint_stay_until_the_next() {
         let directory = tempfile::tempdir().unwrap();
         let parts = DiskParts::new(directory.path(), vec![2, 1], 5);
-        let store = |part, step, rows: &[f32]| PartStore::store(&parts, part, step, rows).unwrap();
+        let store = |part, step, rows: &[f32]| parts.store(part, step, rows).unwrap();
         store(0, 0, &[1.0, 2.0]);
         store(1, 0, &[3.0]);
         parts.keep().unwrap();
@@ -209,16 +209,20 @@ mod tests {
         store(0, 2, &[6.0, 7.0]);
         let names = ["part-0000-000000000000", "part-0000-000000000002", "part-0001-000000000000"];
         assert_eq!(files(directory.path()), names);
-        assert_eq!(PartStore::<f32>::load(&parts, 0).unwrap(), [6.0, 7.0]);
+        assert_eq!(parts.load::<f32>(0).unwrap(), [6.0, 7.0]);
         // As after a kill.
         let new = || DiskParts::new(directory.path(), vec![2, 1], 5);
         let parts_then = new().resumed(&[0, 0]);
-        assert_eq!(PartStore::<f32>::load(&parts_then, 0).unwrap(), [1.0, 2.0]);
+        assert_eq!(parts_then.load::<f32>(0).unwrap(), [1.0, 2.0]);
         parts.keep().unwrap();
         assert_eq!(files(directory.path()), names[1..]);
-        assert_eq!(parts.stored(), [2, 0]);
         store(1, 3, &[8.0]);
         new().resumed(&[2, 0]).remove_others().unwrap();
+        assert_eq!(files(directory.path()), names[1..]);
+        // Another rank has the parts now.
+        store(0, 4, &[9.0, 9.0]);
+        parts.forget(0).unwrap();
+        parts.forget(0).unwrap();
         assert_eq!(files(directory.path()), names[1..]);
     }
 }

@@ -8,7 +8,7 @@ use cotangent::prelude::Manifold;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::memory;
 
-use crate::partition::schedule;
+use crate::partition::schedule::{self, Order, Schedule, Turns, distinct};
 use crate::train::config::EmbeddingConfig;
 
 /// A number of bytes: "4GB", "500MB", "64GiB".
@@ -69,10 +69,39 @@ pub(crate) struct Demand {
     pub(crate) lock_free: bool,
     /// Whether negative samples are drawn by degree.
     pub(crate) by_degree: bool,
+    /// The order of the buckets.
+    pub(crate) order: Order,
+    /// Number of ranks.
+    pub(crate) ranks: usize,
+}
+
+/// The speed of one rank and of the link between two.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Speed {
+    /// Pairs trained per second.
+    pub(crate) pairs: f64,
+    /// Bytes per second that the disk reads and writes.
+    pub(crate) disk: f64,
+    /// Bytes per second that a rank sends, and as many that it receives.
+    pub(crate) link: f64,
+    /// Seconds that a message takes besides.
+    pub(crate) latency: f64,
+}
+
+/// What a training by several ranks sends, and how long it takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Course {
+    /// Bytes of parts that are sent in the whole training.
+    pub(crate) sent: f64,
+    /// Seconds of all epochs.
+    pub(crate) seconds: f64,
 }
 
 /// Bytes of the program itself and of what does not grow with the graph.
 const PROGRAM: f64 = 64e6;
+
+/// Number of epochs that are followed turn by turn; more take as long as these on average.
+const FOLLOWED: u64 = 16;
 
 /// By how much the largest part or bucket is larger than the mean, if there are several.
 const IMBALANCE: f64 = 1.15;
@@ -83,7 +112,8 @@ impl Demand {
         let width = config.geometry.manifold().ambient(config.dim) as f64;
         let point = width * config.precision.bytes() as f64;
         let (lock_free, by_degree) = (config.lock_free, config.negative_power != 0.0);
-        Demand { nodes, edges, name, weighted, point, width, lock_free, by_degree }
+        let (order, ranks) = (Order::Sweep, 1);
+        Demand { nodes, edges, name, weighted, point, width, lock_free, by_degree, order, ranks }
     }
 
     /// Bytes of a pair on disk.
@@ -101,8 +131,15 @@ impl Demand {
         let (several, uneven) = (parts > 1, if parts > 1 { IMBALANCE } else { 1.0 });
         let part = uneven * self.nodes / parts as f64;
         let pairs = uneven * self.edges / schedule::count(parts) as f64 * if several { 2.0 } else { 1.0 };
-        // Two parts, copies of both while one of them is exchanged, and the next one; a single part stays.
-        let (held, copies) = if several { (2.0, 3.0) } else { (1.0, 1.0) };
+        // Two parts and, in a sweep, copies of both while one of them is exchanged, and the next one; in a
+        // tournament two more come while two are stored; several ranks have copies in messages. A single
+        // part stays.
+        let copies = match self.order {
+            Order::Sweep => 3.0,
+            Order::Tournament if self.ranks == 1 => 4.0,
+            Order::Tournament => 8.0,
+        };
+        let (held, copies) = if several { (2.0, copies) } else { (1.0, 1.0) };
         let twice = if self.lock_free { held } else { 0.0 };
         let points = (held + copies + twice) * part * self.point;
         // Starts of neighbours, and while they are found a copy; degrees and what draws by them.
@@ -134,22 +171,59 @@ impl Demand {
         prepare.max(graph + 2.0 * self.table())
     }
 
-    /// Bytes that an epoch reads and writes: parts that come and go, and the pairs.
+    /// Bytes that an epoch reads and writes on all ranks: parts that come and go, and the pairs.
     pub(crate) fn traffic(&self, parts: usize) -> f64 {
-        let mut held = schedule::Bucket::default().map(|_| usize::MAX);
+        let mut held = vec![Vec::new(); self.ranks];
         let mut loads = 0;
-        if parts > 1 {
-            for bucket in schedule::rounds(0, 0, parts, 1).concat() {
-                let mut new: Vec<usize> =
-                    bucket.iter().copied().filter(|part| !held.contains(part)).collect();
-                new.dedup();
-                loads += new.len();
-                held = bucket;
+        let config = Schedule { seed: 0, epochs: 1, order: self.order };
+        for turn in Turns::new(config, parts, self.ranks, 0).filter(|_| parts > 1) {
+            for (held, bucket) in held.iter_mut().zip(&turn.buckets) {
+                let wanted = bucket.map_or(Vec::new(), distinct);
+                loads += wanted.iter().filter(|part| !held.contains(*part)).count();
+                *held = wanted;
             }
         }
         // The pairs within a part are read with those of all of its buckets.
         let pairs = (2.0 - 1.0 / parts as f64) * self.edges * self.pair();
         2.0 * loads as f64 * self.table() / parts as f64 + pairs
+    }
+
+    /// What a training by several ranks sends, and how long it takes. A turn takes as long as its slowest
+    /// rank. Parts that nobody trains travel meanwhile, the others after it.
+    pub(crate) fn course(&self, parts: usize, schedule: Schedule, speed: Speed) -> Course {
+        let part = self.table() / parts as f64;
+        let bucket = self.edges / schedule::count(parts) as f64;
+        let training = bucket / speed.pairs;
+        let mut location = vec![0; parts];
+        let mut course = Course { sent: 0.0, seconds: 0.0 };
+        let mut last = 0.0;
+        let followed = schedule.epochs.min(FOLLOWED);
+        for turn in Turns::new(Schedule { epochs: followed, ..schedule }, parts, self.ranks, 0) {
+            let [resting, trained] = [&turn.resting, &turn.trained].map(|transfers| {
+                let mut bytes = vec![[0.0_f64; 2]; self.ranks];
+                for go in transfers {
+                    bytes[go.from][0] += part;
+                    bytes[go.to][1] += part;
+                    location[go.part] = go.to;
+                    course.sent += part;
+                }
+                let longest = bytes.iter().flatten().fold(0.0, |longest: f64, &bytes| longest.max(bytes));
+                if transfers.is_empty() { 0.0 } else { longest / speed.link + speed.latency }
+            });
+            // Those at rest travel while the turn before is trained.
+            course.seconds += f64::max(last, resting) + trained;
+            let moved = turn.buckets.iter().flatten().map(|&bucket| distinct(bucket).len()).max();
+            let disk = 2.0 * moved.unwrap_or(0) as f64 * part / speed.disk;
+            last = if self.ranks * 2 < parts { f64::max(training, disk) } else { training };
+        }
+        course.seconds += last;
+        let factor = if followed > 0 { schedule.epochs as f64 / followed as f64 } else { 0.0 };
+        course = Course { sent: course.sent * factor, seconds: course.seconds * factor };
+        // At the end all parts go to rank 0.
+        let elsewhere = location.iter().filter(|&&rank| rank != 0).count() as f64;
+        course.sent += elsewhere * part;
+        course.seconds += elsewhere * part / speed.link;
+        course
     }
 
     /// The smallest number of parts whose training fits in so much memory.
@@ -158,7 +232,8 @@ impl Demand {
     /// If there is none; the error says how much is needed.
     pub(crate) fn parts(&self, memory: Bytes) -> Result<usize> {
         let largest = PARTS.min(self.nodes as usize / 2).max(1);
-        let fits = (1..=largest).find(|&parts| self.memory(parts) <= memory.0);
+        let least = if self.ranks > 1 { 2 * self.ranks } else { 1 };
+        let fits = (least..=largest).find(|&parts| self.memory(parts) <= memory.0);
         fits.ok_or_else(|| {
             let needed = (1..=largest).map(|parts| self.memory(parts)).fold(f64::INFINITY, f64::min);
             AppError::usage(format!(
@@ -234,6 +309,8 @@ mod tests {
             width: 10.0,
             lock_free: true,
             by_degree: false,
+            order: Order::Sweep,
+            ranks: 1,
         };
         let parts = [64e9, 8e9, 4e9].map(|memory| demand.parts(Bytes(memory)).unwrap());
         assert!(parts[0] == 1 && parts.is_sorted_by(|a, b| a < b), "{parts:?}");

@@ -1,24 +1,30 @@
 //! A training in parts, from its options to its results.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use cotangent::optim::exchange::{Alone, Exchange};
+use cotangent::prelude::Manifold;
 use cotangent_apps_common::command_line::RUN;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::training::TrainingConfig;
-use cotangent_apps_common::{metrics, note, options, output, say};
+use cotangent_apps_common::{metrics, note, options, output, ranks, say};
 
 use crate::evaluate::reconstruction::Sample;
 use crate::partition::course::{CHECKPOINT, Course, State};
 use crate::partition::embedding::{PartEmbedding, disk_parts};
-use crate::partition::parts::{self, PartStore};
+use crate::partition::job;
+use crate::partition::parts;
 use crate::partition::plan::{self, Bytes, Demand, PARTS};
 use crate::partition::prepare::prepare;
-use crate::partition::schedule;
+use crate::partition::schedule::{self, Order};
 use crate::partition::start::Points;
 use crate::partition::store::{self, StoredGraph};
+use crate::partition::supply::Supply;
 use crate::partition::survey::{EdgeSource, Identity, Survey};
 use crate::train::config::EmbeddingConfig;
 use crate::train::poincare::{self, EmbeddingMetrics, RunOptions, WRITTEN, Written};
@@ -38,8 +44,12 @@ pub struct PartitionOptions {
     ///
     /// The embedding stays there: --embedding DIR reads it. A later run on the same edges in the same parts
     /// need not prepare them.
-    #[arg(long, value_name = "DIR", help_heading = RUN)]
+    #[arg(long, value_name = "DIR", value_parser = ranks::subdirectory, help_heading = RUN)]
     pub work: Option<PathBuf>,
+    /// Train the buckets in rounds of disjoint ones, as several ranks do, which then can go on with the
+    /// training. It reads and writes about twice as much.
+    #[arg(long, help_heading = RUN)]
+    pub tournament: bool,
 }
 
 impl PartitionOptions {
@@ -54,8 +64,11 @@ impl PartitionOptions {
     /// If it cannot; the error names the option.
     pub fn check(&self, config: &EmbeddingConfig, seeds: bool, evaluate_every: bool) -> Result<()> {
         if !self.are_given() {
-            return match self.work {
-                Some(_) => Err(AppError::usage("--work: only with --partitions or --memory")),
+            let given = [("work", self.work.is_some()), ("tournament", self.tournament)];
+            return match options::first_true(&given) {
+                Some(option) => {
+                    Err(AppError::usage(format!("--{option}: only with --partitions or --memory")))
+                }
                 None => Ok(()),
             };
         }
@@ -101,27 +114,46 @@ pub(crate) struct Edges<'a> {
 }
 
 /// Trains an embedding in parts and writes `metrics.json`, and with [`Written::All`] what a training in
-/// memory writes. The result does not depend on the number of threads of the current pool.
+/// memory writes. The result does not depend on the number of threads of the current pool, nor on the number
+/// of ranks. Rank 0 has the results; all ranks return the metrics.
 ///
 /// # Errors
 /// If the configuration is wrong, memory or disk are too small, files cannot be written, the checkpoint
-/// belongs to another run, or training diverges.
+/// belongs to another run, training diverges, or another rank has ended.
 pub(crate) fn train(
     edges: &Edges<'_>,
     config: &EmbeddingConfig,
     partition: &PartitionOptions,
     run: &RunOptions,
 ) -> Result<EmbeddingMetrics> {
+    let ranks = run.run.ranks.clone().unwrap_or_else(|| Arc::new(Alone));
     let directory = partition.directory(&run.run.out).to_path_buf();
-    let resumed = if run.run.resume { Some(checkpoint(&directory, config)?) } else { None };
-    let graph = match stored(&directory, edges, partition)? {
-        Some(graph) => graph,
-        None if resumed.is_some() => {
+    if let Some(parts) = partition.partitions {
+        job::check(ranks.size(), parts)?;
+    }
+    let resumed = if run.run.resume {
+        job::copy_checkpoint(&*ranks, &directory)?;
+        Some(checkpoint(&directory, config)?)
+    } else {
+        None
+    };
+    let order = order(&*ranks, partition, resumed.as_ref(), &directory)?;
+    let graph_directory = job::graph_directory(&*ranks, &directory)?;
+    if graph_directory == directory && stored(&directory, edges, partition)?.is_none() {
+        if resumed.is_some() && ranks.rank() == 0 {
             let message = "the checkpoint does not fit: a run on other edges or in other parts";
             return Err(AppError::content(&directory.join(CHECKPOINT), message));
         }
-        None => prepared(&directory, edges, config, partition)?,
-    };
+        prepare_graph(&directory, edges, config, (partition, order, &*ranks))?;
+    }
+    // Rank 0 may have prepared that of others.
+    ranks.barrier()?;
+    let graph = StoredGraph::open(&graph_directory)?;
+    job::check(ranks.size(), graph.parts())?;
+    let mut hasher = DefaultHasher::new();
+    let settings = serde_json::to_vec(&(env!("CARGO_PKG_VERSION"), config, &graph.index.starts));
+    (settings.expect("settings are JSON"), graph.index.fingerprint).hash(&mut hasher);
+    ranks.agree(hasher.finish())?;
     if let Some(state) = &resumed
         && state.graph != graph.index.fingerprint
     {
@@ -129,9 +161,31 @@ pub(crate) fn train(
         return Err(AppError::content(&directory.join(CHECKPOINT), message));
     }
     say!("{} nodes, {} pairs ({}) in {} parts", graph.nodes(), graph.pairs(), run.source, graph.parts());
+    let state = match resumed {
+        Some(state) => State { config: config.clone(), ..state },
+        None => State::new(config, graph.index.fingerprint, order),
+    };
     match config.precision {
-        Precision::F32 => train_in::<f32>(&graph, config, &directory, run, resumed),
-        Precision::F64 => train_in::<f64>(&graph, config, &directory, run, resumed),
+        Precision::F32 => train_in::<f32>(&graph, &directory, run, (state, &*ranks)),
+        Precision::F64 => train_in::<f64>(&graph, &directory, run, (state, &*ranks)),
+    }
+}
+
+/// The order of the buckets. Several ranks need rounds of disjoint ones.
+fn order(
+    ranks: &dyn Exchange,
+    partition: &PartitionOptions,
+    resumed: Option<&State>,
+    directory: &Path,
+) -> Result<Order> {
+    let rounds = partition.tournament || ranks.size() > 1;
+    match resumed.map(|state| state.order) {
+        Some(Order::Sweep) if rounds => {
+            let message = "the checkpoint does not fit: a run of one rank without --tournament";
+            Err(AppError::content(&directory.join(CHECKPOINT), message))
+        }
+        Some(order) => Ok(order),
+        None => Ok(if rounds { Order::Tournament } else { Order::Sweep }),
     }
 }
 
@@ -164,12 +218,12 @@ fn stored(directory: &Path, edges: &Edges<'_>, partition: &PartitionOptions) -> 
 }
 
 /// Says what a training will take, checks the disk, and writes the graph in parts.
-fn prepared(
+fn prepare_graph(
     directory: &Path,
     edges: &Edges<'_>,
     config: &EmbeddingConfig,
-    partition: &PartitionOptions,
-) -> Result<StoredGraph> {
+    (partition, order, ranks): (&PartitionOptions, Order, &dyn Exchange),
+) -> Result<()> {
     let start = Instant::now();
     let survey = Survey::new(&edges.source, edges.path)?;
     if let (EdgeSource::Table(..), Some(read_as)) = (&edges.source, &survey.read_as) {
@@ -179,7 +233,11 @@ fn prepared(
     // The estimate of the number of nodes may be too low.
     let nodes = (1.02 * survey.nodes as f64).min(2.0 * edges_found);
     let name = survey.name_bytes as f64 / (2.0 * edges_found);
-    let demand = Demand::new(nodes, edges_found, name, survey.weighted, config);
+    let demand = Demand {
+        order,
+        ranks: ranks.size(),
+        ..Demand::new(nodes, edges_found, name, survey.weighted, config)
+    };
     let parts = match (partition.partitions, partition.memory) {
         (Some(parts), _) => parts,
         (None, Some(memory)) => demand.parts(memory)?,
@@ -202,7 +260,7 @@ fn prepared(
         say!("left out: {} self-loops, {} duplicate edges", index.self_loops, index.duplicates);
     }
     say!("prepared in {:.1} s", start.elapsed().as_secs_f64());
-    Ok(graph)
+    Ok(())
 }
 
 /// Moves what an earlier training has left into a directory of its own; also its graph, if another comes.
@@ -230,31 +288,30 @@ fn remove_graph(directory: &Path) -> Result<()> {
 
 fn train_in<T: Shared>(
     graph: &StoredGraph,
-    config: &EmbeddingConfig,
     directory: &Path,
     run: &RunOptions,
-    resumed: Option<State>,
+    (state, ranks): (State, &dyn Exchange),
 ) -> Result<EmbeddingMetrics> {
     run.run.device.computes::<T>()?;
+    let (config, is_first) = (state.config.clone(), ranks.rank() == 0);
     let buckets = || schedule::all(graph.parts());
     let nodes = buckets().map(|bucket| graph.nodes_of(bucket)).max().unwrap_or(0);
     config.check_memory::<T>(nodes, buckets().map(|bucket| graph.pairs_of(bucket)).max().unwrap_or(0))?;
-    let state = match resumed {
-        Some(state) => State { config: config.clone(), ..state },
-        None => State::new(config, graph.index.fingerprint),
-    };
     let mut store = disk_parts(directory, graph, &state);
-    if run.run.resume {
+    if run.run.resume && is_first {
         store = store.resumed(&state.parts);
-        store.remove_others()?;
-    } else {
+    } else if is_first {
         set_aside(directory, false)?;
-        store.remove_others()?;
-        let start = Points::new(graph, config)?;
+    }
+    store.remove_others()?;
+    if is_first && !run.run.resume {
+        let start = Points::new(graph, &config)?;
         (0..graph.parts()).try_for_each(|part| store.store(part, 0, &start.part::<T>(part)))?;
     }
     let before = store.traffic();
-    let mut course = Course::<T>::new(graph, &run.run.device, directory, &store, state)?;
+    let width = config.geometry.manifold().ambient(config.dim);
+    let supply = Supply::new(graph, &store, ranks, width);
+    let mut course = Course::<T>::new(&supply, &run.run.device, directory, state)?;
     let steps = course.state.steps;
     course.run(Duration::from_secs(run.run.checkpoint_every))?;
     let Course { state, .. } = course;
@@ -263,17 +320,29 @@ fn train_in<T: Shared>(
         let moved = (store.traffic() - before) as f64 / epochs;
         say!("{} of points read and written an epoch, checkpoints included", Bytes(moved));
     }
-    finish(&PartEmbedding::open(directory)?, config, run, &state)
+    let sent = ranks.all_gather(&supply.sent().to_le_bytes())?;
+    let sent: u64 = sent.iter().map(|bytes| bytemuck::pod_read_unaligned::<u64>(bytes)).sum();
+    if ranks.size() > 1 {
+        say!("{} of points sent between {} ranks", Bytes(sent as f64), ranks.size());
+    }
+    if is_first {
+        let metrics = finish(&PartEmbedding::open(directory)?, run, &state, (ranks.size(), sent))?;
+        ranks.broadcast(0, &serde_json::to_vec(&metrics).expect("metrics are JSON"))?;
+        return Ok(metrics);
+    }
+    let metrics = ranks.broadcast(0, &[])?;
+    std::fs::remove_dir_all(directory).map_err(AppError::io(directory))?;
+    Ok(serde_json::from_slice(&metrics).expect("rank 0 sent them"))
 }
 
 /// Evaluates the points and writes the results.
 fn finish(
     embedding: &PartEmbedding,
-    config: &EmbeddingConfig,
     run: &RunOptions,
     state: &State,
+    (ranks, sent): (usize, u64),
 ) -> Result<EmbeddingMetrics> {
-    let (out, graph) = (&run.run.out, &embedding.graph);
+    let (out, graph, config) = (&run.run.out, &embedding.graph, &state.config);
     let start = Instant::now();
     let score = embedding.score(Sample { nodes: run.evaluate_nodes, seed: config.seed })?;
     let metrics = EmbeddingMetrics {
@@ -286,6 +355,8 @@ fn finish(
         self_loops: graph.index.self_loops as usize,
         duplicates: graph.index.duplicates as usize,
         parts: Some(graph.parts()),
+        ranks: (ranks > 1).then_some(ranks),
+        sent_bytes: (ranks > 1).then_some(sent),
         threads: rayon::current_num_threads(),
         device: run.run.device.to_string(),
         loss: state.losses.clone(),

@@ -81,6 +81,12 @@ pub struct EmbeddingMetrics {
     /// Number of parts, of a training in parts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parts: Option<usize>,
+    /// Number of ranks that trained them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ranks: Option<usize>,
+    /// Bytes of points that the ranks sent each other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent_bytes: Option<u64>,
     /// Number of threads of this run.
     pub threads: usize,
     /// The device that the embedding was trained on.
@@ -322,6 +328,8 @@ fn finish<T: Float>(
         self_loops: graph.self_loops,
         duplicates: graph.duplicates,
         parts: None,
+        ranks: None,
+        sent_bytes: None,
         threads: rayon::current_num_threads(),
         device: options.run.device.to_string(),
         loss: history.epochs.iter().map(|epoch| epoch.loss).collect(),
