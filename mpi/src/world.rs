@@ -40,40 +40,12 @@ impl World {
         self.checked(self.0.alltoall(numbers, &mut received))?;
         Ok(received.into_iter().map(|n| usize::try_from(n).expect("a size in memory")).collect())
     }
-
-    /// The bytes of a round of [`all_to_all`](Exchange::all_to_all): of each block at most `piece`.
-    fn round(
-        &self,
-        round: usize,
-        piece: usize,
-        blocks: &[&[u8]],
-        received: &mut [Vec<u8>],
-    ) -> Result<(), ExchangeError> {
-        let part = |len: usize| (round * piece).min(len)..((round + 1) * piece).min(len);
-        let counts = |lens: &mut dyn Iterator<Item = usize>| {
-            let counts: Vec<i32> = lens.map(|len| part(len).len() as i32).collect();
-            let starts = counts.iter().scan(0, |sum, count| {
-                *sum += count;
-                Some(*sum - count)
-            });
-            (starts.collect::<Vec<i32>>(), counts.iter().sum::<i32>() as usize, counts.clone())
-        };
-        let (starts, _, sizes) = counts(&mut blocks.iter().map(|block| block.len()));
-        let (from, total, got) = counts(&mut received.iter().map(Vec::len));
-        let sent = blocks.iter().map(|block| &block[part(block.len())]).collect::<Vec<_>>().concat();
-        let mut all = vec![0_u8; total];
-        self.checked(self.0.alltoallv(&sent, &sizes, &starts, &mut all, &got, &from))?;
-        for ((block, start), count) in received.iter_mut().zip(from).zip(got) {
-            let part = part(block.len());
-            block[part].copy_from_slice(&all[start as usize..][..count as usize]);
-        }
-        Ok(())
-    }
 }
 
 /// What a message from one rank to another is called.
 const LENGTH: i32 = 1;
 const BYTES: i32 = 2;
+const BLOCK: i32 = 3;
 
 impl Exchange for World {
     fn rank(&self) -> usize {
@@ -88,13 +60,23 @@ impl Exchange for World {
         assert_eq!(blocks.len(), self.size(), "a block for each rank");
         let lens: Vec<u64> = blocks.iter().map(|block| block.len() as u64).collect();
         let mut received: Vec<Vec<u8>> = self.numbers(&lens)?.into_iter().map(|len| vec![0; len]).collect();
-        // As many rounds as the longest block of any rank needs.
-        let piece = PIECE / self.size();
-        let longest = lens.iter().copied().max().unwrap_or(0);
-        let longest = self.numbers(&vec![longest; self.size()])?.into_iter().max().unwrap_or(0);
-        for round in 0..longest.div_ceil(piece) {
-            self.round(round, piece, blocks, &mut received)?;
-        }
+        let me = self.rank();
+        received[me].copy_from_slice(blocks[me]);
+        // Each message goes from its own memory to its own memory.
+        let exchanged = ferrompi::scope(|scope| {
+            for (from, block) in received.iter_mut().enumerate().filter(|(rank, _)| *rank != me) {
+                for piece in block.chunks_mut(PIECE) {
+                    let _ = self.0.irecv(scope, piece, from as i32, BLOCK)?;
+                }
+            }
+            for (to, block) in blocks.iter().enumerate().filter(|(rank, _)| *rank != me) {
+                for piece in block.chunks(PIECE) {
+                    let _ = self.0.isend(scope, piece, to as i32, BLOCK)?;
+                }
+            }
+            Ok(())
+        });
+        self.checked(exchanged)?;
         Ok(received)
     }
 
