@@ -289,6 +289,28 @@ fn numbered(
 }
 
 impl SentencePairs {
+    /// The same pairs without the words that the training pairs have fewer than `least` times: these become
+    /// [`UNKNOWN`], so that the vector of unknown words is trained.
+    pub fn without_rare_words(mut self, least: usize) -> Self {
+        let mut counts = vec![0_usize; self.words.len()];
+        for pair in &self.train {
+            pair.first.iter().chain(&pair.second).for_each(|&word| counts[word as usize] += 1);
+        }
+        let mut numbers = vec![UNKNOWN; counts.len()];
+        let (mut kept, mut next) = (Vec::new(), 0..);
+        for (i, word) in std::mem::take(&mut self.words).into_iter().enumerate() {
+            if i == UNKNOWN as usize || counts[i] >= least {
+                numbers[i] = next.next().expect("fewer words than before");
+                kept.push(word);
+            }
+        }
+        self.words = kept;
+        for pair in [&mut self.train, &mut self.validation, &mut self.test].into_iter().flatten() {
+            pair.first.iter_mut().chain(&mut pair.second).for_each(|word| *word = numbers[*word as usize]);
+        }
+        self
+    }
+
     /// A checksum of words, classes and pairs.
     pub fn fingerprint(&self) -> u32 {
         let mut hasher = crc32fast::Hasher::new();
@@ -409,6 +431,14 @@ mod tests {
         );
     }
 
+    /// Number of words that training pairs have twice or more.
+    fn repeated(data: &SentencePairs) -> usize {
+        let words: Vec<u32> =
+            data.train.iter().flat_map(|pair| pair.first.iter().chain(&pair.second)).copied().collect();
+        let times = |word: u32| words.iter().filter(|&&other| other == word).count();
+        (1..data.words.len() as u32).filter(|&word| times(word) >= 2).count()
+    }
+
     /// There are two classes. Words that no training pair has are unknown. Packed files are read like
     /// plain ones.
     #[test]
@@ -424,6 +454,17 @@ mod tests {
         packed.finish().unwrap();
         let data = snli(dir.path(), "val").unwrap();
         assert_eq!(data.words, ["<unknown>", "a", "man", "sleeps", "dog", "pet"]);
+        let common = data.clone().without_rare_words(2);
+        assert_eq!(common.words.len(), 1 + repeated(&data));
+        let texts = |data: &SentencePairs| -> Vec<Vec<String>> {
+            let pairs = data.train.iter().chain(&data.validation).chain(&data.test);
+            let words = pairs.map(|pair| pair.first.iter().chain(&pair.second));
+            words.map(|words| words.map(|&word| data.words[word as usize].clone()).collect()).collect()
+        };
+        for (before, after) in texts(&data).concat().iter().zip(texts(&common).concat()) {
+            let wanted = if common.words.contains(before) { before } else { "<unknown>" };
+            assert_eq!(after, wanted);
+        }
         assert_eq!(data.classes, ["rest", "entailment"]);
         let pair =
             |first: &[u32], second: &[u32], class| Pair { first: first.into(), second: second.into(), class };

@@ -87,6 +87,10 @@ struct Data {
     /// .tsv.gz.
     #[arg(long, help_heading = "Data")]
     path: Option<PathBuf>,
+    /// Words that the training pairs have less often are unknown, so that the vector of these is trained;
+    /// not for prefix [default: 1].
+    #[arg(long, help_heading = "Data")]
+    min_count: Option<usize>,
 }
 
 impl Cli {
@@ -119,6 +123,7 @@ impl Data {
             ("pairs", self.pairs.is_some() && !prefix),
             ("held-out", self.held_out.is_some() && !prefix),
             ("data-seed", self.data_seed.is_some() && snli),
+            ("min-count", self.min_count.is_some() && prefix),
             ("separator", self.layout.separator.is_some() && (prefix || snli)),
             ("header", self.layout.header.is_some() && (prefix || snli)),
             ("columns", !self.layout.columns.is_empty() && (prefix || snli)),
@@ -130,7 +135,7 @@ impl Data {
     }
 
     fn read(&self, protocol: Protocol) -> Result<SentencePairs> {
-        match (self.data.as_str(), &self.path) {
+        let read = match (self.data.as_str(), &self.path) {
             ("snli", Some(path)) => sentence_pairs::snli(path, protocol.snli_validation()),
             ("snli", None) => {
                 Err(AppError::usage("--data snli: --path is needed, the directory of its files"))
@@ -140,7 +145,11 @@ impl Data {
             }
             ("prefix", None) => self.prefix(self.noise.unwrap_or(10)),
             (file, None) => sentence_pairs::read_file(Path::new(file), &self.layout, self.seed()),
-        }
+        }?;
+        Ok(match self.min_count {
+            Some(least) => read.without_rare_words(least),
+            None => read,
+        })
     }
 }
 
