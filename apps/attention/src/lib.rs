@@ -29,6 +29,7 @@ mod key_values;
 pub mod lm;
 pub mod pictures;
 mod saved;
+mod task;
 mod training;
 pub mod transformer;
 pub mod vit;

@@ -3,13 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use cotangent::prelude::Device;
 use cotangent_apps_common::application::Application;
 use cotangent_apps_common::command_line::parse_app_with;
 use cotangent_apps_common::error::{Result, exit_code};
 use cotangent_apps_common::print;
 use cotangent_apps_common::say;
-use cotangent_apps_common::seeds::{self, Summary};
 use cotangent_apps_common::training::TrainingOptions;
 use serde::Serialize;
 
@@ -17,6 +15,7 @@ use super::text::{Lines, LmText};
 use super::{LanguageModel, LmConfig, LmMetrics, Perplexity, Sampling, train};
 use crate::attention::Scores;
 use crate::saved::Running;
+use crate::task::{self, Reported};
 
 /// The application `lm`.
 pub const APP: Application = Application {
@@ -150,28 +149,21 @@ pub fn run(scores: &Scores) -> std::process::ExitCode {
 
 impl Train {
     fn run(&self, scores: &Scores) -> Result<()> {
-        let TrainingOptions { seeds, threads, device, out, .. } = &self.training;
+        let TrainingOptions { threads, device, .. } = &self.training;
         let (config, device) = (self.config.clone().complete(), device.choose()?);
         config.check(scores)?;
         let threads = threads.start()?;
         let text = self.text.read()?;
-        let _held = seeds.hold(out, false)?;
-        threads.run(|| self.train_seeds(&config, &text, scores, &device))?;
-        say!("written to {}", out.display());
-        Ok(())
-    }
-
-    /// Trains a model with each seed.
-    fn train_seeds(&self, config: &LmConfig, text: &LmText, scores: &Scores, device: &Device) -> Result<()> {
-        let out = &self.training.out;
-        let runs = self.training.each_seed(config.seed, out, false, device, |seed, run| {
-            let metrics = train(text, &LmConfig { seed, ..config.clone() }, scores, run)?;
+        let reported = Reported::<LmMetrics> {
+            name: "test perplexity",
+            digits: 2,
+            figures: |run| [run.test[1].perplexity, -run.validation.loss],
+        };
+        task::run(&self.training, &threads, &device, config.seed, reported, |seed, run| {
+            let metrics = train(&text, &LmConfig { seed, ..config.clone() }, scores, run)?;
             report(&metrics);
             Ok(metrics)
-        })?;
-        let results: Vec<_> =
-            runs.iter().map(|(seed, run)| (*seed, run.test[1].perplexity, -run.validation.loss)).collect();
-        seeds::report(&[Summary::new("test perplexity", "validation", &results)], out, 2)
+        })
     }
 }
 

@@ -1,13 +1,14 @@
 //! Training a language model, and testing it.
 
-use cotangent::optim::train::{Batches, Goal, History, Shuffled};
+use std::path::Path;
+
+use cotangent::optim::train::{Goal, History, Progress};
 use cotangent::prelude::*;
 use cotangent_apps_common::error::Result;
-use cotangent_apps_common::options::{self, RunOptions};
+use cotangent_apps_common::options::RunOptions;
 use cotangent_apps_common::precision::Precision;
-use cotangent_apps_common::progress::Progress;
-use cotangent_apps_common::training::trainer;
-use cotangent_apps_common::{curves, memory, metrics, output};
+use cotangent_apps_common::progress::Figure;
+use cotangent_apps_common::{memory, output};
 
 use super::blocks::{Stream, Window};
 use super::model::LmModel;
@@ -15,7 +16,8 @@ use super::text::LmText;
 use super::vocabulary::{Vocabulary, WORDS};
 use super::{LmConfig, LmMetrics, Perplexity};
 use crate::attention::Scores;
-use crate::saved::{CONFIG, Saved, TOKENIZER};
+use crate::saved::TOKENIZER;
+use crate::task::{self, Recipe, Task};
 use crate::training::{adam, figures, mean_loss};
 
 /// Trains a language model and writes `metrics.json`, `config.json`, the vocabulary, `model.safetensors` (the
@@ -40,9 +42,8 @@ pub fn train(text: &LmText, config: &LmConfig, scores: &Scores, options: &RunOpt
     let model = LmModel::new(config, &*score, vocabulary.size(), &mut rng);
     let mut hasher = crc32fast::Hasher::new();
     streams[..2].iter().for_each(|stream| stream.fingerprint(&mut hasher));
-    let data = hasher.finalize();
-    let name = output::fingerprint(config, data);
-    Run { config, options, vocabulary, streams, blocks, data, name }.fit(model)
+    let task = LmTask { config, device: &options.device, vocabulary, streams, blocks };
+    task::fit(&task, model, hasher.finalize(), options)
 }
 
 /// How well a model predicts a text, each token from at least `context` earlier ones.
@@ -62,87 +63,71 @@ pub(super) fn perplexity(
 }
 
 /// A training and its test.
-struct Run<'a> {
+struct LmTask<'a> {
     config: &'a LmConfig,
-    options: &'a RunOptions,
+    device: &'a Device,
     vocabulary: Vocabulary,
     /// Text for training, validation and testing.
     streams: [Stream; 3],
     /// Number of blocks of the training text.
     blocks: usize,
-    /// The fingerprint of the text for training and validation.
-    data: u32,
-    /// The name of the run, in the file of its parameters.
-    name: String,
 }
 
-impl Run<'_> {
-    /// Trains the model, tests the best one and writes all results.
-    fn fit(&self, mut model: LmModel) -> Result<LmMetrics> {
-        let out = &self.options.out;
-        let history = self.epochs(&mut model)?;
-        let metrics = self.metrics(&model, &history);
-        metrics::write(out, &metrics)?;
-        let perplexity = metrics.test[1].perplexity;
-        let title = format!("{} attention: test perplexity {perplexity:.2}", self.config.attention);
-        curves::training(&out.join("curves.svg"), &title, &history.epochs, "validation loss", f64::min)?;
-        Ok(metrics)
+impl LmTask<'_> {
+    /// How well the model predicts a text, each token from at least `context` earlier ones.
+    fn predicted(&self, model: &LmModel, text: &Stream, context: usize) -> Perplexity {
+        perplexity(model, text, self.config, context, self.device)
+    }
+}
+
+impl Task for LmTask<'_> {
+    type Config = LmConfig;
+    type Settings = LmConfig;
+    type Model = LmModel;
+    type Metrics = LmMetrics;
+
+    const GOAL: Goal = Goal::Least;
+    const VALIDATION: &'static str = "validation loss";
+    const FILES: &'static [&'static str] = &[TOKENIZER, WORDS];
+
+    fn config(&self) -> &LmConfig {
+        self.config
     }
 
-    /// Trains the model. Afterwards it is the one with the least validation loss.
-    fn epochs(&self, model: &mut LmModel) -> Result<History> {
-        let Run { config, options, streams: [train, validation, _], .. } = self;
-        let mut adam = adam(config.lr, config.decay, config.clip)?;
-        let batches = Shuffled { items: self.blocks, batch: config.batch, seed: config.seed };
-        let steps = options::steps(config.epochs, batches.epoch(0).len() as u64)?;
-        let mut progress = Progress::new("step", 0, steps);
-        let mut trainer = trainer(*config, self.data, options)
-            .schedule(
-                Schedule::Constant.warm_up(config.warm_up).cosine(steps.saturating_sub(config.warm_up), 0.0),
-            )
-            .parts(4, 1)
-            .best(Goal::Least)
-            .named(&self.name)
-            .display(|now| progress.update(now.history.steps, || figures(&now, config.block)));
-        trainer.check()?;
-        self.begin()?;
-        let history = trainer.run(
-            model,
-            &mut adam,
-            &batches,
-            |model, tape, items| {
-                let windows: Vec<Window> =
-                    items.iter().map(|&item| train.block(item, config.block)).collect();
-                model.loss(tape, &train.batch(&windows))
-            },
-            |model, _| Ok(perplexity(model, validation, config, 0, &options.device).loss),
-        )?;
-        drop(trainer);
-        progress.finish();
-        Ok(history)
+    fn settings(&self) -> LmConfig {
+        self.config.clone()
     }
 
-    /// Takes the directory for this run: moves the files of an earlier one, and writes those of the model.
-    /// That shows whether the directory can be written to.
-    fn begin(&self) -> Result<()> {
-        let (out, config) = (&self.options.out, self.config);
-        let saved = Saved {
-            config: config.clone(),
-            run: Some(self.name.clone()),
-            tokenizer: Some(self.vocabulary.fingerprint()),
-        };
-        if self.options.resume {
-            return saved.resumes(&out.join(CONFIG));
-        }
-        output::set_aside(out, |name| [CONFIG, TOKENIZER, WORDS].contains(&name))?;
-        self.vocabulary.save(&out.join(Vocabulary::file(config.tokens)))?;
-        metrics::write_json(&out.join(CONFIG), &saved)
+    fn tokenizer(&self) -> Option<u32> {
+        Some(self.vocabulary.fingerprint())
     }
 
-    fn metrics(&self, model: &LmModel, history: &History) -> LmMetrics {
-        let Run { config, options, streams, .. } = self;
-        let predicted = |stream, context| perplexity(model, stream, config, context, &options.device);
-        let (best_epoch, _) = history.best(Goal::Least).expect("at least one epoch");
+    fn write_files(&self, out: &Path) -> Result<()> {
+        self.vocabulary.save(&out.join(Vocabulary::file(self.config.tokens)))
+    }
+
+    fn recipe(&self) -> Result<Recipe> {
+        let LmConfig { batch, lr, decay, clip, warm_up, .. } = *self.config;
+        let optimiser = adam(lr, decay, clip)?;
+        Ok(Recipe { items: self.blocks, batch, optimiser, warm_up, falls: true, ema: 0.0 })
+    }
+
+    fn loss<'t>(&self, model: &LmModel, tape: &'t Tape<f32>, items: &[u32]) -> Var<'t, f32> {
+        let train = &self.streams[0];
+        let windows: Vec<Window> = items.iter().map(|&item| train.block(item, self.config.block)).collect();
+        model.loss(tape, &train.batch(&windows))
+    }
+
+    fn validate(&self, model: &LmModel) -> f64 {
+        self.predicted(model, &self.streams[1], 0).loss
+    }
+
+    fn figures(&self, now: &Progress<'_>) -> Vec<Figure> {
+        figures(now, self.config.block)
+    }
+
+    fn metrics(&self, model: &LmModel, history: &History, (best_epoch, _): (u64, f64)) -> LmMetrics {
+        let LmTask { config, streams, .. } = self;
         LmMetrics {
             config: (*config).clone(),
             tokens: streams.each_ref().map(Stream::len),
@@ -151,12 +136,17 @@ impl Run<'_> {
             parameters: model.count(),
             layer_parameters: model.layer_parameters(),
             threads: rayon::current_num_threads(),
-            device: options.device.to_string(),
+            device: self.device.to_string(),
             epochs: history.epochs.clone(),
             best_epoch,
-            validation: predicted(&streams[1], 0),
-            test: [0, config.context()].map(|context| predicted(&streams[2], context)),
+            validation: self.predicted(model, &streams[1], 0),
+            test: [0, config.context()].map(|context| self.predicted(model, &streams[2], context)),
             seconds: history.seconds,
         }
+    }
+
+    fn title(&self, metrics: &LmMetrics) -> String {
+        let perplexity = metrics.test[1].perplexity;
+        format!("{} attention: test perplexity {perplexity:.2}", self.config.attention)
     }
 }

@@ -3,11 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use cotangent::prelude::Device;
 use cotangent_apps_common::application::Application;
 use cotangent_apps_common::command_line::{RUN, parse_app_with};
 use cotangent_apps_common::error::{Result, exit_code};
-use cotangent_apps_common::seeds::{self, Summary};
 use cotangent_apps_common::training::TrainingOptions;
 use cotangent_apps_common::{options, print, say};
 use serde::Serialize;
@@ -17,6 +15,7 @@ use super::{Classifier, Tested, VitConfig, VitMetrics, train};
 use crate::attention::Scores;
 use crate::pictures::PictureData;
 use crate::saved::Running;
+use crate::task::{self, Reported};
 
 /// The application `vit`.
 pub const APP: Application = Application {
@@ -145,35 +144,22 @@ pub fn run(scores: &Scores) -> std::process::ExitCode {
 
 impl Train {
     fn run(&self, scores: &Scores) -> Result<()> {
-        let TrainingOptions { seeds, threads, device, out, .. } = &self.training;
+        let TrainingOptions { threads, device, .. } = &self.training;
         let (config, device) = (self.config.clone().complete(None), device.choose()?);
         config.check(scores)?;
         let threads = threads.start()?;
         let data = threads.run(|| PictureData::read(&self.path, &config.reading()))?;
         describe(&data);
-        let _held = seeds.hold(out, false)?;
-        threads.run(|| self.train_seeds(&config, &data, scores, &device))?;
-        say!("written to {}", out.display());
-        Ok(())
-    }
-
-    /// Trains a model with each seed.
-    fn train_seeds(
-        &self,
-        config: &VitConfig,
-        data: &PictureData,
-        scores: &Scores,
-        device: &Device,
-    ) -> Result<()> {
-        let out = &self.training.out;
-        let runs = self.training.each_seed(config.seed, out, false, device, |seed, run| {
-            let metrics = train(data, &VitConfig { seed, ..config.clone() }, scores, run)?;
+        let reported = Reported::<VitMetrics> {
+            name: "test top-1 accuracy in %",
+            digits: 2,
+            figures: |run| [100.0 * run.test.top1, run.validation],
+        };
+        task::run(&self.training, &threads, &device, config.seed, reported, |seed, run| {
+            let metrics = train(&data, &VitConfig { seed, ..config.clone() }, scores, run)?;
             report(&metrics);
             Ok(metrics)
-        })?;
-        let results: Vec<_> =
-            runs.iter().map(|(seed, run)| (*seed, 100.0 * run.test.top1, run.validation)).collect();
-        seeds::report(&[Summary::new("test top-1 accuracy in %", "validation", &results)], out, 2)
+        })
     }
 }
 

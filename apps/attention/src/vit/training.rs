@@ -1,22 +1,22 @@
 //! Training a vision transformer, and testing it.
 
-use cotangent::optim::train::History;
+use cotangent::optim::train::{Goal, History, Progress};
 use cotangent::prelude::*;
 use cotangent_apps_common::error::Result;
-use cotangent_apps_common::options::{self, RunOptions};
+use cotangent_apps_common::options::RunOptions;
 use cotangent_apps_common::precision::Precision;
-use cotangent_apps_common::progress::Progress;
-use cotangent_apps_common::training::{figures, trainer};
-use cotangent_apps_common::{curves, memory, metrics, output};
+use cotangent_apps_common::progress::Figure;
+use cotangent_apps_common::training::figures;
+use cotangent_apps_common::{memory, output};
 
 use super::batch::Batch;
 use super::classifier::Pictured;
 use super::model::{Ends, VitModel};
-use super::tested::test;
+use super::tested::{Tested, test};
 use super::{VitConfig, VitMetrics};
 use crate::attention::Scores;
-use crate::pictures::PictureData;
-use crate::saved::{CONFIG, Saved};
+use crate::pictures::{PictureData, Pictures};
+use crate::task::{self, Recipe, Task};
 use crate::training::adam;
 
 /// Trains a vision transformer and writes `metrics.json`, `config.json` (with the names of the classes),
@@ -38,100 +38,69 @@ pub fn train(
     let ends = Ends::new(data);
     memory::training(&config.sizes(), config.least_parameters(ends.channels, ends.classes), Precision::F32)?;
     let model = VitModel::new(&config, &*score, ends, &mut rng::stream(config.seed, "initial", 0));
-    let fingerprint = data.fingerprint();
-    let name = output::fingerprint(&config, fingerprint);
-    Run { data, config: &config, options, fingerprint, name }.fit(model)
+    let task = VitTask { data, config: &config, device: &options.device };
+    task::fit(&task, model, data.fingerprint(), options)
 }
 
 /// A training and its test.
-struct Run<'a> {
+struct VitTask<'a> {
     data: &'a PictureData,
     config: &'a VitConfig,
-    options: &'a RunOptions,
-    /// That of the pictures.
-    fingerprint: u32,
-    /// The name of the run, in the file of its parameters.
-    name: String,
+    device: &'a Device,
 }
 
-impl Run<'_> {
-    /// Trains the model, tests the best one and writes all results.
-    fn fit(&self, mut model: VitModel) -> Result<VitMetrics> {
-        let out = &self.options.out;
-        let history = self.epochs(&mut model)?;
-        let metrics = self.metrics(&model, &history);
-        metrics::write(out, &metrics)?;
-        let accuracy = 100.0 * metrics.test.top1;
-        let title = format!("{} attention: test accuracy {accuracy:.1} %", self.config.attention);
-        curves::training(&out.join("curves.svg"), &title, &history.epochs, "validation accuracy", f64::max)?;
-        Ok(metrics)
+impl VitTask<'_> {
+    fn test(&self, model: &VitModel, pictures: &Pictures) -> Tested {
+        test(model, pictures, &self.data.classes, self.config.batch, self.device)
+    }
+}
+
+impl Task for VitTask<'_> {
+    type Config = VitConfig;
+    type Settings = Pictured;
+    type Model = VitModel;
+    type Metrics = VitMetrics;
+
+    const GOAL: Goal = Goal::Greatest;
+    const VALIDATION: &'static str = "validation accuracy";
+
+    fn config(&self) -> &VitConfig {
+        self.config
     }
 
-    /// Trains the model. Afterwards it is the one with the best validation accuracy.
-    fn epochs(&self, model: &mut VitModel) -> Result<History> {
-        let Run { data, config, options, .. } = self;
-        let mut adam = adam(config.lr, config.decay, config.clip)?;
-        let batches = Shuffled { items: data.train.len(), batch: config.batch, seed: config.seed };
-        let in_epoch = data.train.len().div_ceil(config.batch) as u64;
-        let steps = options::steps(config.epochs, in_epoch)?;
-        let warm_up = config.warm_up_epochs.saturating_mul(in_epoch);
-        let mut progress = Progress::new("step", 0, steps);
-        let mut trainer = trainer(*config, self.fingerprint, options)
-            .schedule(Schedule::Constant.warm_up(warm_up).cosine(steps.saturating_sub(warm_up), 0.0))
-            .parts(4, 1)
-            .best(Goal::Greatest)
-            .named(&self.name)
-            .display(|now| {
-                progress
-                    .update(now.history.steps, || figures(&now, "validation_accuracy", "pictures_per_second"))
-            });
-        if config.ema > 0.0 {
-            trainer = trainer.average(config.ema);
-        }
-        trainer.check()?;
-        self.begin()?;
-        let history = trainer.run(
-            model,
-            &mut adam,
-            &batches,
-            |model, tape, items| {
-                // The stream of dropout also changes and mixes the pictures.
-                let mut rng = tape.evaluation().expect("a tape that is training");
-                let batch = Batch::augmented(&data.train, items, &config.augmentation, &mut rng);
-                tape.training(rng);
-                model.loss(tape, &batch, config.augmentation.label_smoothing)
-            },
-            |model, _| Ok(self.validate(model)),
-        )?;
-        drop(trainer);
-        progress.finish();
-        Ok(history)
+    fn settings(&self) -> Pictured {
+        Pictured::new(self.config, self.data)
     }
 
-    /// The top-1 accuracy on the validation pictures. NaN if a logit is no finite number, which ends the
-    /// training.
+    fn recipe(&self) -> Result<Recipe> {
+        let VitConfig { batch, lr, decay, clip, warm_up_epochs, ema, .. } = *self.config;
+        let (items, optimiser) = (self.data.train.len(), adam(lr, decay, clip)?);
+        let warm_up = warm_up_epochs.saturating_mul(items.div_ceil(batch) as u64);
+        Ok(Recipe { items, batch, optimiser, warm_up, falls: true, ema })
+    }
+
+    fn loss<'t>(&self, model: &VitModel, tape: &'t Tape<f32>, items: &[u32]) -> Var<'t, f32> {
+        let VitConfig { augmentation, .. } = self.config;
+        // The stream of dropout also changes and mixes the pictures.
+        let mut rng = tape.evaluation().expect("a tape that is training");
+        let batch = Batch::augmented(&self.data.train, items, augmentation, &mut rng);
+        tape.training(rng);
+        model.loss(tape, &batch, augmentation.label_smoothing)
+    }
+
+    /// The top-1 accuracy on the validation pictures. NaN if a logit is no finite number.
     fn validate(&self, model: &VitModel) -> f64 {
-        let Run { data, config, options, .. } = self;
-        let tested = test(model, &data.validation, &data.classes, config.batch, &options.device);
+        let tested = self.test(model, &self.data.validation);
         if tested.loss.is_finite() { tested.top1 } else { f64::NAN }
     }
 
-    /// Takes the directory for this run: moves the files of an earlier one, and writes the settings. That
-    /// shows whether the directory can be written to.
-    fn begin(&self) -> Result<()> {
-        let path = self.options.out.join(CONFIG);
-        let config = Pictured::new(self.config, self.data);
-        let saved = Saved { config, run: Some(self.name.clone()), tokenizer: None };
-        if self.options.resume {
-            return saved.resumes(&path);
-        }
-        output::set_aside(&self.options.out, |name| name == CONFIG)?;
-        metrics::write_json(&path, &saved)
+    fn figures(&self, now: &Progress<'_>) -> Vec<Figure> {
+        figures(now, "validation_accuracy", "pictures_per_second")
     }
 
-    fn metrics(&self, model: &VitModel, history: &History) -> VitMetrics {
-        let Run { data, config, options, .. } = self;
-        let (best_epoch, validation) = history.best(Goal::Greatest).expect("at least one epoch");
+    fn metrics(&self, model: &VitModel, history: &History, best: (u64, f64)) -> VitMetrics {
+        let VitTask { data, config, device } = self;
+        let (best_epoch, validation) = best;
         VitMetrics {
             config: (*config).clone(),
             data: data.name.clone(),
@@ -140,12 +109,17 @@ impl Run<'_> {
             channels: data.train.channels,
             parameters: model.count(),
             threads: rayon::current_num_threads(),
-            device: options.device.to_string(),
+            device: device.to_string(),
             epochs: history.epochs.clone(),
             best_epoch,
             validation,
-            test: test(model, &data.test, &data.classes, config.batch, &options.device),
+            test: self.test(model, &data.test),
             seconds: history.seconds,
         }
+    }
+
+    fn title(&self, metrics: &VitMetrics) -> String {
+        let accuracy = 100.0 * metrics.test.top1;
+        format!("{} attention: test accuracy {accuracy:.1} %", self.config.attention)
     }
 }
