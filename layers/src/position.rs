@@ -1,4 +1,4 @@
-//! Positions in a sequence: sinusoidal ones, and learned ones in any geometry.
+//! Positions in a sequence: sinusoidal ones, also of a grid, and learned ones in any geometry.
 
 use std::ops::Range;
 
@@ -83,5 +83,26 @@ pub fn sinusoidal<T: Float>(len: usize, width: usize) -> Tensor<T> {
         let (i, column) = (at / width, at % width);
         let angle = i as f64 / 10_000_f64.powf((column - column % 2) as f64 / width as f64);
         T::nearest(if column % 2 == 0 { angle.sin() } else { angle.cos() })
+    })
+}
+
+/// Sinusoidal positions of the cells of a square grid, `[side · side, width]`, row by row: the first half of
+/// a cell's numbers is [`sinusoidal`] of its row, the others of its column. Peebles & Xie 2023 (*DiT*), section
+/// 3.2, after Dosovitskiy et al. 2021.
+///
+/// ```
+/// use cotangent_layers::position::{sinusoidal, sinusoidal_grid};
+/// let (p, line) = (sinusoidal_grid::<f64>(3, 8), sinusoidal::<f64>(3, 4));
+/// assert_eq!(p.row(3 * 2 + 1), [line.row(2), line.row(1)].concat());
+/// ```
+pub fn sinusoidal_grid<T: Float>(side: usize, width: usize) -> Tensor<T> {
+    let first = width / 2;
+    let [rows, columns] = [first, width - first].map(|width| sinusoidal::<T>(side, width));
+    Tensor::from_fn([side * side, width], |at| {
+        let (cell, number) = (at / width, at % width);
+        match number.checked_sub(first) {
+            None => rows.row(cell / side)[number],
+            Some(number) => columns.row(cell % side)[number],
+        }
     })
 }
