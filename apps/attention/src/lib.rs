@@ -11,7 +11,7 @@
 //! | [`lm`] | language models |
 //! | [`lm::text`], [`lm::vocabulary`] | their text and its tokens |
 //! | [`vit`] | vision transformers, which classify pictures |
-//! | [`pictures`] | pictures with classes, read from folders and arrays |
+//! | [`pictures`] | pictures with classes, read from folders, arrays and tables |
 //! | [`graph`] | node classification by graph attention |
 //! | [`graph::labelled_graph`] | graphs whose nodes have features and classes |
 //! | [`graph_tasks`] | questions about the nodes of a graph |

@@ -1,4 +1,4 @@
-//! Pictures and labels as arrays in files: IDX or npy.
+//! Pictures or latents, and labels, as arrays in files: IDX or npy.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::table::{content, plain_or_packed, read_lines};
 use rayon::prelude::*;
 
-use super::{Parts, Pictures, idx, raster};
+use super::{Parts, PictureNumber, Pictures, idx, raster};
 
 /// The largest number of classes.
 const CLASSES: u32 = 1 << 16;
@@ -17,15 +17,31 @@ const PARTS: [&[&str]; 3] = [&["train"], &["val", "valid", "validation"], &["tes
 
 /// Reads the arrays of a directory, if it has any. With a side, pictures are brought to it.
 pub(super) fn read(directory: &Path, side: Option<usize>) -> Result<Option<Parts>> {
-    let [train, validation, test] = PARTS.map(|names| names.iter().find_map(|name| find(directory, name)));
+    parts(directory, picture_names, |path| images(path, side))
+}
+
+/// Reads the latents of a directory, if it has any.
+pub(super) fn latents(directory: &Path) -> Result<Option<Parts<f32>>> {
+    parts(directory, |part| vec![[format!("{part}_latents.npy"), format!("{part}_labels.npy")]], floats)
+}
+
+/// Reads the parts of a directory, if it has any. `names` are what the files of a part can be called, and
+/// `read` reads one of pictures.
+fn parts<N: PictureNumber>(
+    directory: &Path,
+    names: impl Fn(&str) -> Vec<[String; 2]>,
+    read: impl Fn(&Path) -> Result<Pictures<N>>,
+) -> Result<Option<Parts<N>>> {
+    let [train, validation, test] =
+        PARTS.map(|parts| parts.iter().find_map(|part| find(directory, &names(part))));
     let Some(train) = train else { return Ok(None) };
     let names = class_names(directory)?;
-    let train = train.read(side)?;
+    let train = train.read(&read)?;
     let largest = train.pictures.labels.iter().copied().max().unwrap_or(0).min(CLASSES);
     let classes = names.unwrap_or_else(|| (0..=largest).map(|label| label.to_string()).collect());
     train.has_classes(classes.len())?;
     let other = |files: Option<Files>| {
-        files.map(|files| files.read(side)?.fits(&train.pictures, classes.len())).transpose()
+        files.map(|files| files.read(&read)?.fits(&train.pictures, classes.len())).transpose()
     };
     let others = [other(validation)?, other(test)?];
     Ok(Some(Parts { classes, train: train.pictures, others }))
@@ -51,29 +67,33 @@ struct Files {
     labels: PathBuf,
 }
 
-/// The files of a part of this name, if its pictures are there. Its labels may be missing.
-fn find(directory: &Path, part: &str) -> Option<Files> {
+/// What the files of pictures and labels of a part can be called.
+fn picture_names(part: &str) -> Vec<[String; 2]> {
     let npy = |what: &str| format!("{part}_{what}.npy");
     let idx = |what: &str, axes: u8, separator: char| format!("{part}-{what}{separator}idx{axes}-ubyte");
-    let names = [
+    vec![
         [npy("images"), npy("labels")],
         [idx("images", 3, '-'), idx("labels", 1, '-')],
         [idx("images", 3, '.'), idx("labels", 1, '.')],
         [idx("images", 4, '-'), idx("labels", 1, '-')],
-    ];
+    ]
+}
+
+/// The files of a part that have one of these names, if its pictures are there. Its labels may be missing.
+fn find(directory: &Path, names: &[[String; 2]]) -> Option<Files> {
     let mut files = names.iter().map(|names| names.each_ref().map(|name| plain_or_packed(directory, name)));
     files.find(|[images, _]| images.exists()).map(|[images, labels]| Files { images, labels })
 }
 
 /// A part, and the files that it is from.
-struct Part {
+struct Part<N> {
     files: Files,
-    pictures: Pictures,
+    pictures: Pictures<N>,
 }
 
 impl Files {
-    fn read(self, side: Option<usize>) -> Result<Part> {
-        let pictures = images(&self.images, side)?;
+    fn read<N: PictureNumber>(self, read: impl Fn(&Path) -> Result<Pictures<N>>) -> Result<Part<N>> {
+        let pictures = read(&self.images)?;
         let (shape, labels) = array(&self.labels, |bytes| bytes.into_iter().map(u32::from).collect())?;
         if shape != [pictures.len()] {
             let message = format!("labels of shape {shape:?} for {} pictures", pictures.len());
@@ -83,7 +103,7 @@ impl Files {
     }
 }
 
-impl Part {
+impl<N: PictureNumber> Part<N> {
     /// Checks that all labels are below the number of classes.
     fn has_classes(&self, classes: usize) -> Result<()> {
         let most = classes.min(CLASSES as usize);
@@ -98,7 +118,7 @@ impl Part {
     }
 
     /// The pictures, if they are like those for training.
-    fn fits(self, train: &Pictures, classes: usize) -> Result<Pictures> {
+    fn fits(self, train: &Pictures<N>, classes: usize) -> Result<Pictures<N>> {
         self.has_classes(classes)?;
         let [ours, theirs] = [&self.pictures, train].map(|part| (part.side, part.channels));
         if ours != theirs {
@@ -139,13 +159,17 @@ fn images(path: &Path, side: Option<usize>) -> Result<Pictures> {
     if pixels.is_empty() {
         return wrong(format!("an array of shape {shape:?} has no pictures"));
     }
-    let side = match side {
-        None if height != width => {
-            return wrong(format!("pictures of {height} x {width} pixels; --image-size makes them squares"));
-        }
-        side => side.unwrap_or(height),
-    };
-    Pictures::check_memory(count, side, channels)?;
+    if side.is_none() && height != width {
+        return wrong(format!("pictures of {height} x {width} pixels; --image-size makes them squares"));
+    }
+    resized(pixels, [count, height, width, channels], side)
+}
+
+/// Pictures `[n, height, width, channels]` without labels, brought to a side. Without one they are squares.
+pub(super) fn resized(pixels: Vec<u8>, shape: [usize; 4], side: Option<usize>) -> Result<Pictures> {
+    let [count, height, width, channels] = shape;
+    let side = side.unwrap_or(height);
+    Pictures::<u8>::check_memory(count, side, channels)?;
     let pixels = if [height, width] == [side, side] {
         pixels
     } else {
@@ -156,4 +180,23 @@ fn images(path: &Path, side: Option<usize>) -> Result<Pictures> {
         pixels.par_chunks(height * width * channels).flat_map_iter(resized).collect()
     };
     Ok(Pictures { side, channels, pixels, labels: vec![0; count] })
+}
+
+/// The latents of a file, without labels.
+fn floats(path: &Path) -> Result<Pictures<f32>> {
+    let latents = npy::read::<f32>(path)?;
+    let shape = latents.shape();
+    let wrong = |message: String| Err(AppError::content(path, message));
+    let [count, side, channels] = match *shape.axes() {
+        [count, height, width, channels] if height == width => [count, height, channels],
+        _ => return wrong(format!("an array of shape {shape}; [n, side, side, channels] is needed")),
+    };
+    if latents.data().is_empty() {
+        return wrong(format!("an array of shape {shape} has no latents"));
+    }
+    if let Some(at) = latents.data().iter().position(|x| !x.is_finite()) {
+        let number = at / (side * side * channels);
+        return wrong(format!("latent {number}, counted from 0, has the number {}", latents.data()[at]));
+    }
+    Ok(Pictures { side, channels, pixels: latents.data().to_vec(), labels: vec![0; count] })
 }

@@ -34,7 +34,7 @@ pub(super) fn read(directory: &Path, side: usize) -> Result<Option<Parts>> {
     let (validation, test) = (validation?, test?);
     let listings = [Some(train), validation, test];
     let count = listings.iter().flatten().map(|listing| listing.files.len()).sum();
-    Pictures::check_memory(count, side, 3)?;
+    Pictures::<u8>::check_memory(count, side, 3)?;
     let [train, validation, test] = listings.map(|listing| listing.map(|it| it.read(side)).transpose());
     let parts = [train?, validation?, test?];
     let channels = parts.iter().flatten().map(|part| part.channels).max().unwrap_or(1);

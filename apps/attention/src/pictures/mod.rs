@@ -1,35 +1,59 @@
-//! Pictures with classes, read from files: folders of PNG and JPEG by class, or arrays (IDX as MNIST comes,
-//! npy), each plain or gzip.
+//! Pictures with classes, read from files: folders of PNG and JPEG by class, arrays (IDX as MNIST comes,
+//! npy), each plain or gzip, or a table whose rows are pictures. Also latents, which are floats.
 
 use std::path::Path;
 
 use cotangent::prelude::rng;
 use cotangent_apps_common::error::{AppError, Result};
-use cotangent_apps_common::memory;
+use cotangent_apps_common::{memory, say};
 use crc32fast::Hasher;
 use rand::seq::SliceRandom;
 
 mod arrays;
 mod folders;
 mod idx;
+mod model_ends;
+mod patches;
 pub mod raster;
+mod rows;
 #[cfg(test)]
 mod tests;
 
-/// Pictures of one size, each with a class.
+pub(crate) use model_ends::{Ends, Pictured, check_patch};
+pub(crate) use patches::cut_patches;
+
+/// Pictures of one size, each with a class: of bytes, or of floats.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pictures {
+pub struct Pictures<N = u8> {
     /// Height and width, in pixels.
     pub side: usize,
-    /// 1 (grey) or 3 (red, green, blue).
+    /// 1 (grey) or 3 (red, green, blue); latents have any number.
     pub channels: usize,
     /// `[n, side, side, channels]`.
-    pub pixels: Vec<u8>,
+    pub pixels: Vec<N>,
     /// The number of the class of each picture.
     pub labels: Vec<u32>,
 }
 
-impl Pictures {
+/// A number of a picture.
+pub trait PictureNumber: Copy {
+    /// Adds numbers to a checksum.
+    fn fingerprint(numbers: &[Self], hasher: &mut Hasher);
+}
+
+impl PictureNumber for u8 {
+    fn fingerprint(numbers: &[Self], hasher: &mut Hasher) {
+        hasher.update(numbers);
+    }
+}
+
+impl PictureNumber for f32 {
+    fn fingerprint(numbers: &[Self], hasher: &mut Hasher) {
+        numbers.iter().for_each(|number| hasher.update(&number.to_le_bytes()));
+    }
+}
+
+impl<N: PictureNumber> Pictures<N> {
     /// Number of pictures.
     pub fn len(&self) -> usize {
         self.labels.len()
@@ -40,8 +64,8 @@ impl Pictures {
         self.labels.is_empty()
     }
 
-    /// Number of bytes of a picture.
-    pub fn bytes(&self) -> usize {
+    /// Number of numbers of a picture.
+    pub fn size(&self) -> usize {
         self.side * self.side * self.channels
     }
 
@@ -49,23 +73,32 @@ impl Pictures {
     ///
     /// # Panics
     /// If there are not so many pictures.
-    pub fn picture(&self, number: usize) -> &[u8] {
-        &self.pixels[number * self.bytes()..][..self.bytes()]
+    pub fn picture(&self, number: usize) -> &[N] {
+        &self.pixels[number * self.size()..][..self.size()]
     }
 
     /// Some of the pictures.
     fn select(&self, numbers: &[u32]) -> Self {
-        let pictures: Vec<&[u8]> = numbers.iter().map(|&i| self.picture(i as usize)).collect();
+        let pictures: Vec<&[N]> = numbers.iter().map(|&i| self.picture(i as usize)).collect();
         let labels = numbers.iter().map(|&i| self.labels[i as usize]).collect();
-        Pictures { pixels: pictures.concat(), labels, ..*self }
+        Pictures { side: self.side, channels: self.channels, pixels: pictures.concat(), labels }
     }
 
     /// Checks that so many pictures fit in memory, before they are read or resized.
     fn check_memory(count: usize, side: usize, channels: usize) -> Result<()> {
-        let bytes = memory::bytes::<u8>(&[count, side, side, channels]);
+        let bytes = memory::bytes::<N>(&[count, side, side, channels]);
         memory::check(&[("image-size", side)], &format!("{count} pictures"), bytes)
     }
 
+    /// Adds the pictures to a checksum.
+    pub fn fingerprint(&self, hasher: &mut Hasher) {
+        hasher.update(&(self.size() as u64).to_le_bytes());
+        N::fingerprint(&self.pixels, hasher);
+        self.labels.iter().for_each(|label| hasher.update(&label.to_le_bytes()));
+    }
+}
+
+impl Pictures {
     /// The same pictures in another number of channels.
     pub fn in_channels(self, channels: usize) -> Self {
         if self.channels == channels {
@@ -75,11 +108,19 @@ impl Pictures {
         Pictures { channels, pixels, ..self }
     }
 
-    /// Adds the pictures to a checksum.
-    pub fn fingerprint(&self, hasher: &mut Hasher) {
-        hasher.update(&(self.bytes() as u64).to_le_bytes());
-        hasher.update(&self.pixels);
-        self.labels.iter().for_each(|label| hasher.update(&label.to_le_bytes()));
+    /// The same pictures as numbers from −1 to 1.
+    pub fn to_numbers(self) -> Pictures<f32> {
+        let pixels = self.pixels.iter().map(|&byte| 2.0 * (f32::from(byte) / 255.0) - 1.0).collect();
+        Pictures { side: self.side, channels: self.channels, pixels, labels: self.labels }
+    }
+}
+
+impl Pictures<f32> {
+    /// Numbers from −1 to 1 as bytes; what is beyond is brought to the end.
+    pub fn to_bytes(&self) -> Pictures {
+        let byte = |x: &f32| (255.0 * (0.5 * x + 0.5)).round().clamp(0.0, 255.0) as u8;
+        let pixels = self.pixels.iter().map(byte).collect();
+        Pictures { side: self.side, channels: self.channels, pixels, labels: self.labels.clone() }
     }
 }
 
@@ -98,27 +139,27 @@ pub struct Reading {
 
 /// Pictures for training, validation and testing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PictureData {
-    /// The name of the directory.
+pub struct PictureData<N = u8> {
+    /// The name of the directory, or the file.
     pub name: String,
     /// The names of the classes.
     pub classes: Vec<String>,
     /// Pictures for training.
-    pub train: Pictures,
+    pub train: Pictures<N>,
     /// Pictures for validation.
-    pub validation: Pictures,
+    pub validation: Pictures<N>,
     /// Pictures for testing.
-    pub test: Pictures,
+    pub test: Pictures<N>,
     /// Parts that were held out of the training pictures, because the directory has none: "test".
     pub held_out: Vec<&'static str>,
 }
 
 /// What a directory has.
-struct Parts {
+struct Parts<N = u8> {
     classes: Vec<String>,
-    train: Pictures,
+    train: Pictures<N>,
     /// For validation and testing.
-    others: [Option<Pictures>; 2],
+    others: [Option<Pictures<N>>; 2],
 }
 
 impl PictureData {
@@ -126,31 +167,96 @@ impl PictureData {
     /// files for every class; or the folders of the classes themselves; or arrays: `train-images-idx3-ubyte`
     /// and `train-labels-idx1-ubyte`, `t10k-..` or `test-..`, or `train_images.npy` (`[n, height, width]` or
     /// `[n, height, width, 3]`) and `train_labels.npy`, `val_..`, `test_..`, each plain or with `.gz`, and
-    /// the names of classes in `classes.txt`.
+    /// the names of classes in `classes.txt`; or a single table, `.tsv` or `.tsv.gz`, which may also be given
+    /// itself: its rows are the values of a square grey picture, row by row, and its class, and the last
+    /// fifth of the rows is for testing.
     ///
     /// Pictures for validation are those for testing if there are no others. What is missing beyond that is
     /// drawn from the training pictures, by the random stream `"split"`.
     ///
     /// # Errors
     /// If nothing of this is there, a file cannot be read or is no picture, a folder of a class has no
-    /// picture, labels are not those of the classes, the sizes of arrays differ, or too few pictures are
-    /// left for training.
+    /// picture, labels are not those of the classes, the sizes of arrays differ, a line of a table is wrong,
+    /// or too few pictures are left for training.
     pub fn read(directory: &Path, reading: &Reading) -> Result<Self> {
-        let parts = match arrays::read(directory, reading.side)? {
-            Some(parts) => Some(parts),
-            None => folders::read(directory, reading.side.unwrap_or(reading.folder_side))?,
+        let read = || {
+            if let Some(parts) = arrays::read(directory, reading.side)? {
+                return Ok(Some(parts));
+            }
+            if let Some(parts) = rows::read(directory, reading.side)? {
+                return Ok(Some(parts));
+            }
+            folders::read(directory, reading.side.unwrap_or(reading.folder_side))
         };
-        let parts = parts.ok_or_else(|| {
+        let parts = read()?.ok_or_else(|| {
             let formats = "neither folders of PNG or JPEG files by class (train/CLASS/1.png, or CLASS/1.png) \
-                nor train-images-idx3-ubyte nor train_images.npy, plain or .gz, is there";
+                nor train-images-idx3-ubyte nor train_images.npy, plain or .gz, nor one .tsv is there";
             match std::fs::read_dir(directory) {
                 Ok(_) => AppError::content(directory, formats),
                 Err(error) => AppError::io(directory)(error),
             }
         })?;
-        let name = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
-        let name = name.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        parts.split(reading, name).map_err(|message| AppError::content(directory, message))
+        parts.split(reading, directory)
+    }
+
+    /// The same pictures as numbers from −1 to 1.
+    pub fn to_numbers(self) -> PictureData<f32> {
+        let PictureData { name, classes, train, validation, test, held_out } = self;
+        let [train, validation, test] = [train, validation, test].map(Pictures::to_numbers);
+        PictureData { name, classes, train, validation, test, held_out }
+    }
+}
+
+impl PictureData<f32> {
+    /// Reads a directory of latents, if it has any: `train_latents.npy` (`[n, side, side, channels]` of
+    /// floats) and `train_labels.npy`, `val_..`, `test_..`, and the names of classes in `classes.txt`. What
+    /// is missing is as in [`PictureData::read`].
+    ///
+    /// # Errors
+    /// If a file cannot be read, a latent is not finite, labels are not those of the classes, the sizes of
+    /// arrays differ, or too few latents are left for training.
+    pub fn read_latents(directory: &Path, reading: &Reading) -> Result<Option<Self>> {
+        arrays::latents(directory)?.map(|parts| parts.split(reading, directory)).transpose()
+    }
+}
+
+impl<N: PictureNumber> PictureData<N> {
+    /// Number of pictures for training, validation and testing.
+    pub fn counts(&self) -> [usize; 3] {
+        [&self.train, &self.validation, &self.test].map(|part| part.len())
+    }
+
+    /// Says what there is. `what` is what the pictures are called.
+    pub(crate) fn describe(&self, what: &str) {
+        let ([train, validation, test], Pictures { side, channels, .. }) = (self.counts(), &self.train);
+        let what = match (what, channels) {
+            ("pictures", 1) => format!("grey pictures of {side} x {side} pixels"),
+            ("pictures", _) => format!("coloured pictures of {side} x {side} pixels"),
+            _ => format!("{what} of {side} x {side} numbers in {channels} channels"),
+        };
+        say!(
+            "{}: {} classes, {what}; {train} for training, {validation} for validation, {test} for testing",
+            self.name,
+            self.classes.len()
+        );
+        if !self.held_out.is_empty() {
+            say!("held out of the training pictures: {}", self.held_out.join(" and "));
+        }
+    }
+
+    /// Checks that the classes are those of a model. `directory` is for the error.
+    ///
+    /// # Errors
+    /// If they are others.
+    pub(crate) fn has_classes(&self, directory: &Path, known: &[String]) -> Result<()> {
+        if self.classes == known {
+            return Ok(());
+        }
+        let cause = match self.classes.iter().find(|class| !known.contains(class)) {
+            Some(class) => format!("the model does not know the class {class:?}"),
+            None => format!("{} classes; the model has {}", self.classes.len(), known.len()),
+        };
+        Err(AppError::content(directory, cause))
     }
 
     /// A number that differs for other pictures or classes of training and validation.
@@ -162,9 +268,11 @@ impl PictureData {
     }
 }
 
-impl Parts {
+impl<N: PictureNumber> Parts<N> {
     /// All three parts. Those that are missing are held out of the training pictures.
-    fn split(self, reading: &Reading, name: String) -> std::result::Result<PictureData, String> {
+    fn split(self, reading: &Reading, directory: &Path) -> Result<PictureData<N>> {
+        let name = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+        let name = name.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let Parts { classes, train, others: [validation, test] } = self;
         // A single other part is for testing.
         let (validation, test) = if test.is_some() { (validation, test) } else { (None, validation) };
@@ -172,10 +280,12 @@ impl Parts {
         let mut order: Vec<u32> = (0..).take(train.len()).collect();
         order.shuffle(&mut rng::stream(reading.seed, "split", 0));
         let count = ((reading.held_out * train.len() as f64).round() as usize).max(1);
-        let mut draw = |given: Option<Pictures>| match given {
+        let mut draw = |given: Option<Pictures<N>>| match given {
             Some(part) => Ok(part),
             None if order.len() <= count => {
-                Err(format!("{} pictures are too few to hold {count} out for each part", train.len()))
+                let message =
+                    format!("{} pictures are too few to hold {count} out for each part", train.len());
+                Err(AppError::content(directory, message))
             }
             None => Ok(train.select(&order.split_off(order.len() - count))),
         };

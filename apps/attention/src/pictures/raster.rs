@@ -7,6 +7,8 @@ use cotangent_apps_common::error::{AppError, Result};
 use image::imageops::FilterType;
 use image::{DynamicImage, GrayImage, ImageFormat, ImageReader, RgbImage};
 
+use super::Pictures;
+
 /// Reads a PNG or JPEG file; its content says which it is.
 ///
 /// # Errors
@@ -56,6 +58,32 @@ pub(super) fn in_channels(pixels: &[u8], from: usize, to: usize) -> Vec<u8> {
     let picture = from_pixels(pixels, [pixels.len() / from, 1, from]);
     self::pixels(&picture, to)
 }
+
+/// Pictures side by side in so many columns, on white. Small ones are enlarged by a whole number.
+///
+/// # Panics
+/// If there are no columns.
+pub fn sheet(pictures: &Pictures, columns: usize) -> DynamicImage {
+    let (side, channels) = (pictures.side, pictures.channels);
+    let scale = (SHOWN / side).max(1);
+    let cell = side * scale + GAP;
+    let [width, height] = [columns, pictures.len().div_ceil(columns)].map(|count| count * cell + GAP);
+    let mut pixels = vec![255; width * height * channels];
+    for number in 0..pictures.len() {
+        let (left, top) = (GAP + number % columns * cell, GAP + number / columns * cell);
+        let picture = pictures.picture(number);
+        for (y, x) in (0..side * scale).flat_map(|y| (0..side * scale).map(move |x| (y, x))) {
+            let to = ((top + y) * width + left + x) * channels;
+            let from = (y / scale * side + x / scale) * channels;
+            pixels[to..to + channels].copy_from_slice(&picture[from..from + channels]);
+        }
+    }
+    from_pixels(&pixels, [height, width, channels])
+}
+
+/// Pixels that a picture of a sheet has along a side, or nearly, and pixels between two.
+const SHOWN: usize = 64;
+const GAP: usize = 2;
 
 /// A picture as a PNG file.
 ///

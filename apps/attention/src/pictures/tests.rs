@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use image::{DynamicImage, GrayImage, RgbImage};
 use tempfile::TempDir;
 
-use super::{PictureData, Reading, raster};
+use super::{PictureData, Pictures, Reading, raster};
 
 const READING: Reading = Reading { side: None, folder_side: 4, held_out: 0.25, seed: 0 };
 
@@ -269,4 +269,71 @@ fn fashion_mnist_has_its_size() {
     assert_eq!([data.train.len(), data.validation.len(), data.test.len()], [45_000, 15_000, 10_000]);
     let count = |class: u32| data.test.labels.iter().filter(|&&label| label == class).count();
     assert!((0..10).all(|class| count(class) == 1000));
+}
+
+/// The largest value is white; the last fifth is the test; classes that are numbers are in their order.
+#[test]
+fn rows_of_a_table_are_pictures() {
+    let d = TempDir::new().unwrap();
+    let classes = [10, 2, 2, 10, 2, 10, 2];
+    let row = |(i, class): (usize, i32)| format!("{i}\t0\t3.5\t7\t{class}\r\n");
+    let text: String = classes.into_iter().enumerate().map(row).collect();
+    let path = write(&d, "rows.tsv", text.as_bytes());
+    let data = PictureData::read(d.path(), &READING).unwrap();
+    assert_eq!(
+        (data.classes.join(" "), data.held_out.join(" ")),
+        ("2 10".to_owned(), "validation".to_owned())
+    );
+    assert_eq!((data.counts(), data.train.side, data.train.channels), ([4, 1, 2], 2, 1));
+    assert_eq!((data.test.labels, data.test.pixels), (vec![1, 0], vec![182, 0, 128, 255, 219, 0, 128, 255]));
+    // The file itself, and another size.
+    assert_eq!(PictureData::read(&path, &READING).unwrap().train, data.train);
+    let large = PictureData::read(&path, &Reading { side: Some(6), ..READING }).unwrap();
+    assert_eq!((large.train.side, large.train.size()), (6, 36));
+    let wrong = |text: &str| {
+        write(&d, "rows.tsv", text.as_bytes());
+        fails(&d, &READING)
+    };
+    assert_eq!(wrong("1\t2\t3\t4\ta\n1\t2\t3\ta\n"), "D/rows.tsv:2: 3 values; 4 are needed");
+    assert_eq!(wrong("1\t2\t3\ta\n"), "D/rows.tsv:1: 3 values; a square number is needed");
+    assert_eq!(wrong("1\t2\t-3\t4\ta\n"), "D/rows.tsv:1: \"-3\" is no number from 0 on");
+    assert_eq!(wrong("1\t2\tnan\t4\ta\n"), "D/rows.tsv:1: \"nan\" is no number from 0 on");
+    assert_eq!(wrong("1\t2\t3\t4\t \n"), "D/rows.tsv:1: a class without a name");
+    assert_eq!(wrong("\n"), "D/rows.tsv:1: one column; values and a class are needed");
+    assert_eq!(wrong("1\ta\n"), "D/rows.tsv: a single row; the last fifth is for testing");
+    let text = write(&d, "rows.txt", b"");
+    let message = PictureData::read(&text, &READING).unwrap_err().to_string();
+    assert!(message.ends_with("rows.txt: neither a directory nor a table, .tsv or .tsv.gz"), "{message}");
+    write(&d, "more.tsv", b"");
+    assert!(fails(&d, &READING).ends_with("nor one .tsv is there"));
+}
+
+/// The digits, if they are installed.
+#[test]
+fn digits_have_their_size() {
+    let path = Path::new("../../../shared/data/digits");
+    if !path.exists() {
+        cotangent::engine::skipped(format_args!("no {}", path.display()));
+        return;
+    }
+    let data = PictureData::read(path, &Reading { held_out: 0.1, ..READING }).unwrap();
+    assert_eq!((data.classes.join(""), data.train.side), ("0123456789".to_owned(), 8));
+    assert_eq!(data.counts(), [1437 - 144, 144, 360]);
+    assert_eq!(*data.train.pixels.iter().max().unwrap(), 255);
+}
+
+#[test]
+fn numbers_and_bytes_are_the_same_pictures() {
+    let bytes = Pictures { side: 2, channels: 1, pixels: vec![0, 1, 100, 255], labels: vec![3] };
+    let numbers = bytes.clone().to_numbers();
+    assert_eq!((numbers.pixels[0], numbers.pixels[3]), (-1.0, 1.0));
+    assert_eq!(numbers.to_bytes(), bytes);
+    let beyond = Pictures { pixels: vec![-1.5, 1.5, 0.0, -0.999], ..numbers };
+    assert_eq!(beyond.to_bytes().pixels, [0, 255, 128, 0]);
+    // Two of three pictures in a row, and one below, each enlarged 32 times, with gaps.
+    let three = Pictures { pixels: bytes.pixels.repeat(3), labels: vec![0; 3], ..bytes };
+    let sheet = raster::sheet(&three, 2).to_luma8();
+    assert_eq!(sheet.dimensions(), (2 * 66 + 2, 2 * 66 + 2));
+    let shades = [(0, 0), (2, 2), (35, 35), (68 + 32, 2), (2, 68 + 32), (100, 100)];
+    assert_eq!(shades.map(|(x, y)| sheet.get_pixel(x, y).0[0]), [255, 0, 255, 1, 100, 255]);
 }

@@ -4,7 +4,7 @@ use cotangent::engine::rng::Rng;
 use cotangent::prelude::*;
 
 use super::Augmentation;
-use crate::pictures::Pictures;
+use crate::pictures::{Pictures, cut_patches};
 
 /// Pictures side by side.
 pub(super) struct Batch {
@@ -28,8 +28,8 @@ impl Batch {
     /// Pictures for training: changed, and mixed with one another.
     pub(super) fn augmented(pictures: &Pictures, items: &[u32], by: &Augmentation, rng: &mut Rng) -> Self {
         let extents = [pictures.side, pictures.side, pictures.channels];
-        let mut pixels = vec![0.0; items.len() * pictures.bytes()];
-        for (to, &item) in pixels.chunks_exact_mut(pictures.bytes()).zip(items) {
+        let mut pixels = vec![0.0; items.len() * pictures.size()];
+        for (to, &item) in pixels.chunks_exact_mut(pictures.size()).zip(items) {
             by.apply(pictures.picture(item as usize), extents, to, rng);
         }
         let share = by.mix(&mut pixels, extents, rng);
@@ -46,17 +46,11 @@ impl Batch {
     /// The pictures cut into square patches, row by row: `[n, patches, patch · patch · channels]`, numbers
     /// from −1 to 1.
     pub(super) fn patches<'t>(&self, tape: &'t Tape<f32>, patch: usize) -> Var<'t, f32> {
-        let (row, part) = (self.side * self.channels, patch * self.channels);
         let grid = self.side / patch;
-        let shape = [self.labels[0].len(), grid * grid, patch * part];
+        let shape = [self.labels[0].len(), grid * grid, patch * patch * self.channels];
         tape.constant_with(shape, |numbers| {
-            for (at, to) in numbers.chunks_exact_mut(part).enumerate() {
-                // A row of a patch: its number within the patch, and the patch's column and row.
-                let (inner, column, line) = (at % patch, at / patch % grid, at / (patch * grid));
-                // Lines of patches follow one another from picture to picture.
-                let from = (line * patch + inner) * row + column * part;
-                to.iter_mut().zip(&self.pixels[from..]).for_each(|(to, from)| *to = 2.0 * from - 1.0);
-            }
+            let extents = [self.side, self.channels, patch];
+            cut_patches(&self.pixels, extents, numbers, |x| 2.0 * x - 1.0);
         })
     }
 }

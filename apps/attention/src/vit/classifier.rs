@@ -7,43 +7,16 @@ use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::metrics;
 use image::DynamicImage;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::VitConfig;
 use super::batch::Batch;
-use super::model::{Ends, VitModel};
+use super::model::VitModel;
 use super::overlay::{self, Overlay};
-use super::tested::{Tested, test};
+use super::tested::{Tested, features, test};
 use crate::attention::Scores;
-use crate::pictures::{PictureData, Pictures, Reading, raster};
+use crate::pictures::{Ends, PictureData, Pictured, Pictures, Reading, raster};
 use crate::saved::{CONFIG, MODEL, Saved, check_size};
-
-/// The settings of a training, with what its pictures say.
-#[derive(Serialize, Deserialize)]
-pub(super) struct Pictured {
-    #[serde(flatten)]
-    config: VitConfig,
-    /// Channels of the pictures.
-    channels: usize,
-    /// The names of the classes.
-    classes: Vec<String>,
-}
-
-impl Pictured {
-    pub(super) fn new(config: &VitConfig, data: &PictureData) -> Self {
-        Pictured { config: config.clone(), channels: data.train.channels, classes: data.classes.clone() }
-    }
-
-    /// # Errors
-    /// If a setting is wrong.
-    fn check(&self, scores: &Scores) -> Result<Box<dyn Score<f32>>> {
-        if !matches!(self.channels, 1 | 3) || self.classes.is_empty() {
-            let message = format!("{} channels and {} classes", self.channels, self.classes.len());
-            return Err(AppError::usage(message));
-        }
-        self.config.check(scores)
-    }
-}
 
 /// A class of a picture.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -70,8 +43,9 @@ impl Classifier {
     /// If a file is missing, is no file of a model, or belongs to another run.
     pub fn load(directory: &Path, scores: &Scores, device: Device) -> Result<Self> {
         let path = directory.join(CONFIG);
-        let saved: Saved<Pictured> = metrics::read_json(&path)?;
-        let score = saved.config.check(scores).map_err(|e| AppError::content(&path, e.to_string()))?;
+        let saved: Saved<Pictured<VitConfig>> = metrics::read_json(&path)?;
+        let score = saved.config.check(false).and_then(|()| saved.config.config.check(scores));
+        let score = score.map_err(|e| AppError::content(&path, e.to_string()))?;
         let Saved { config: Pictured { config, channels, classes }, run, .. } = saved;
         let ends = Ends { channels, classes: classes.len() };
         check_size(directory, config.least_parameters(ends.channels, ends.classes))?;
@@ -85,26 +59,39 @@ impl Classifier {
         &self.config
     }
 
+    /// Channels of the pictures.
+    pub fn channels(&self) -> usize {
+        self.ends.channels
+    }
+
+    /// The names of the classes.
+    pub fn classes(&self) -> &[String] {
+        &self.classes
+    }
+
     /// Tests the model on the pictures for testing of a directory: see [`PictureData::read`]. They are
     /// brought to the model's size and channels.
     ///
     /// # Errors
     /// As [`PictureData::read`], or if the classes are others.
     pub fn evaluate(&self, directory: &Path) -> Result<Tested> {
-        let VitConfig { held_out, split_seed, batch, .. } = self.config;
+        let VitConfig { held_out, split_seed, .. } = self.config;
         let side = self.config.side();
         let reading = Reading { side: Some(side), folder_side: side, held_out, seed: split_seed };
         let data = PictureData::read(directory, &reading)?;
-        if data.classes != self.classes {
-            let differs = data.classes.iter().find(|class| !self.classes.contains(class));
-            let cause = match differs {
-                Some(class) => format!("the model does not know the class {class:?}"),
-                None => format!("{} classes; the model has {}", data.classes.len(), self.classes.len()),
-            };
-            return Err(AppError::content(directory, cause));
-        }
-        let pictures = data.test.in_channels(self.ends.channels);
-        Ok(test(&self.model, &pictures, &self.classes, batch, &self.device))
+        data.has_classes(directory, &self.classes)?;
+        Ok(self.test(&data.test.in_channels(self.ends.channels)))
+    }
+
+    /// Tests the model on pictures of its size, channels and classes.
+    pub fn test(&self, pictures: &Pictures) -> Tested {
+        test(&self.model, pictures, &self.classes, self.config.batch, &self.device)
+    }
+
+    /// The features of pictures of the model's size and channels, `[n, width]`: what its head takes.
+    pub fn features(&self, pictures: &Pictures) -> Tensor<f64> {
+        let rows = features(&self.model, pictures, self.config.batch, &self.device);
+        Tensor::new([pictures.len(), rows.len() / pictures.len().max(1)], rows)
     }
 
     /// The likeliest classes of a picture in a PNG or JPEG file, the likeliest first: `count` of them, or all

@@ -32,7 +32,8 @@ pub const APP: Application = Application {
     commands: &[
         (
             "`vit train --path DIR --attention NAME …`",
-            "trains a vision transformer on pictures: folders of PNG and JPEG by class, IDX, npy; \
+            "trains a vision transformer on pictures: folders of PNG and JPEG by class, IDX, npy, \
+             rows of a table; \
              `--size small\\|deit-tiny`",
         ),
         (
@@ -68,7 +69,8 @@ enum Command {
 struct Train {
     /// Directory of pictures: train/CLASS/1.png and so on, with val/ or test/ beside train/; or CLASS/1.png.
     /// PNG and JPEG. Or of arrays, plain or .gz: train-images-idx3-ubyte and t10k-…, or train_images.npy,
-    /// train_labels.npy and test_…, with names of classes in classes.txt.
+    /// train_labels.npy and test_…, with names of classes in classes.txt. Or a table, .tsv or .tsv.gz: each
+    /// row the values of a square picture, then its class; the last fifth is the test.
     #[arg(long, help_heading = "Data")]
     path: PathBuf,
     #[command(flatten)]
@@ -149,7 +151,7 @@ impl Train {
         config.check(scores)?;
         let threads = threads.start()?;
         let data = threads.run(|| PictureData::read(&self.path, &config.reading()))?;
-        describe(&data);
+        data.describe("pictures");
         let reported = Reported::<VitMetrics> {
             name: "test top-1 accuracy in %",
             digits: 2,
@@ -160,21 +162,6 @@ impl Train {
             report(&metrics);
             Ok(metrics)
         })
-    }
-}
-
-fn describe(data: &PictureData) {
-    let [train, validation, test] = [&data.train, &data.validation, &data.test].map(|part| part.len());
-    let colours = if data.train.channels == 1 { "grey" } else { "coloured" };
-    say!(
-        "{}: {} classes, {colours} pictures of {side} x {side} pixels; {train} for training, {validation} \
-         for validation, {test} for testing",
-        data.name,
-        data.classes.len(),
-        side = data.train.side
-    );
-    if !data.held_out.is_empty() {
-        say!("held out of the training pictures: {}", data.held_out.join(" and "));
     }
 }
 

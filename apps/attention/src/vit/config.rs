@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use cotangent::layers::Score;
-use cotangent_apps_common::error::{AppError, Result};
+use cotangent_apps_common::error::Result;
 use cotangent_apps_common::training::TrainingConfig;
 use cotangent_apps_common::{config, options};
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::Augmentation;
 use crate::attention::{AttentionOptions, Scores};
 use crate::body::{Body, NormOption, body, head_dims};
-use crate::pictures::{PictureData, Reading};
+use crate::pictures::{PictureData, Reading, check_patch};
 
 /// Named sizes of a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -246,17 +246,8 @@ impl VitConfig {
     pub fn check(&self, scores: &Scores) -> Result<Box<dyn Score<f32>>> {
         let body = self.body();
         body.check_sizes()?;
-        options::at_least_one(&[
-            ("patch", self.patch as u64),
-            ("image-size", self.image_size.unwrap_or(1) as u64),
-            ("epochs", self.epochs),
-            ("batch", self.batch as u64),
-        ])?;
-        if let Some(side) = self.image_size.filter(|side| side % self.patch > 0) {
-            let message =
-                format!("--patch {}: a divisor of the pictures' side, {side}, is needed", self.patch);
-            return Err(AppError::usage(message));
-        }
+        options::at_least_one(&[("epochs", self.epochs), ("batch", self.batch as u64)])?;
+        check_patch(self.patch, self.image_size)?;
         options::parameters(&self.sizes(), self.least_parameters(1, 1))?;
         let score = body.score(scores)?;
         options::positive(&[("lr", self.lr), ("clip", self.clip), ("held-out", self.held_out)])?;

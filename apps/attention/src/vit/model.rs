@@ -6,7 +6,7 @@ use cotangent::prelude::*;
 
 use super::VitConfig;
 use super::batch::Batch;
-use crate::pictures::PictureData;
+use crate::pictures::Ends;
 
 /// Standard deviation of the initial class token and positions, as in DeiT.
 const DEVIATION: f64 = 0.02;
@@ -29,21 +29,6 @@ pub(super) struct VitModel {
     dropout: Dropout,
     /// Side of a patch.
     patch: usize,
-}
-
-/// What the pictures say of a model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Ends {
-    /// Channels of the pictures.
-    pub(super) channels: usize,
-    /// Number of classes.
-    pub(super) classes: usize,
-}
-
-impl Ends {
-    pub(super) fn new(data: &PictureData) -> Self {
-        Ends { channels: data.train.channels, classes: data.classes.len() }
-    }
 }
 
 impl VitModel {
@@ -88,12 +73,17 @@ impl VitModel {
         self.layers[..layer].iter().fold(x, |x, layer| layer.forward(x, Mask::None))
     }
 
-    /// The logits of the classes, `[n, classes]`.
-    pub(super) fn logits<'t>(&self, tape: &'t Tape<f32>, batch: &Batch) -> Var<'t, f32> {
+    /// What the head takes, `[n, width]`: the features of pictures.
+    pub(super) fn features<'t>(&self, tape: &'t Tape<f32>, batch: &Batch) -> Var<'t, f32> {
         let x = self.states(tape, batch, self.depth());
         let (n, width) = (x.shape()[0], x.shape().width());
         let token = x.slice(1, 0..1).reshape([n, width]);
-        *self.head.forward(self.norm.as_ref().map_or(token, |norm| norm.forward(token)))
+        self.norm.as_ref().map_or(token, |norm| norm.forward(token))
+    }
+
+    /// The logits of the classes, `[n, classes]`.
+    pub(super) fn logits<'t>(&self, tape: &'t Tape<f32>, batch: &Batch) -> Var<'t, f32> {
+        *self.head.forward(self.features(tape, batch))
     }
 
     /// The mean loss of pictures, which may be mixtures of two classes each.

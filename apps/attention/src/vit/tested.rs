@@ -51,14 +51,10 @@ pub(super) fn test(
     batch: usize,
     device: &Device,
 ) -> Tested {
-    let items: Vec<u32> = row_numbers(pictures.len()).collect();
-    let batches: Vec<&[u32]> = items.chunks(batch).collect();
-    let outcomes = each_batch(&batches, device, |tape, items| {
-        let batch = Batch::plain(pictures, items);
+    let outcomes = each(pictures, batch, device, |tape, batch| {
         let logs = model.logits(tape, &batch).log_softmax(-1).to_tensor();
-        logs.rows().zip(&batch.labels[0]).map(|(logs, &label)| outcome(logs, label)).collect::<Vec<_>>()
+        logs.rows().zip(&batch.labels[0]).map(|(logs, &label)| outcome(logs, label)).collect()
     });
-    let outcomes = outcomes.concat();
     let mut by_class: Vec<Vec<Outcome>> = vec![Vec::new(); names.len()];
     outcomes.iter().zip(&pictures.labels).for_each(|(&it, &label)| by_class[label as usize].push(it));
     let of_class = |(name, outcomes): (&String, &Vec<Outcome>)| ClassTested {
@@ -74,6 +70,26 @@ pub(super) fn test(
         loss: outcomes.iter().map(|(loss, _)| loss).sum::<f64>() / outcomes.len() as f64,
         classes: names.iter().zip(&by_class).filter(|(_, of)| !of.is_empty()).map(of_class).collect(),
     }
+}
+
+/// The features of pictures, row by row, in batches of this size.
+pub(super) fn features(model: &VitModel, pictures: &Pictures, batch: usize, device: &Device) -> Vec<f64> {
+    each(pictures, batch, device, |tape, batch| {
+        let features = model.features(tape, &batch).to_tensor();
+        features.data().iter().map(|&x| f64::from(x)).collect()
+    })
+}
+
+/// What `evaluate` returns for pictures as they are, in batches of this size.
+fn each<R: Clone + Send>(
+    pictures: &Pictures,
+    batch: usize,
+    device: &Device,
+    evaluate: impl Fn(&Tape<f32>, Batch) -> Vec<R> + Sync,
+) -> Vec<R> {
+    let items: Vec<u32> = row_numbers(pictures.len()).collect();
+    let batches: Vec<&[u32]> = items.chunks(batch).collect();
+    each_batch(&batches, device, |tape, items| evaluate(tape, Batch::plain(pictures, items))).concat()
 }
 
 /// Of equally likely classes, the first counts as the likeliest.

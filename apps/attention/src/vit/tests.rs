@@ -4,10 +4,10 @@ use cotangent::prelude::*;
 use cotangent_apps_common::config;
 
 use super::batch::Batch;
-use super::model::{Ends, VitModel};
+use super::model::VitModel;
 use super::{Augmentation, VitConfig};
 use crate::attention::Scores;
-use crate::pictures::Pictures;
+use crate::pictures::{Ends, Pictures};
 
 const NONE: &str = "--flip 0 --crop-padding 0 --jitter 0 --mix 0";
 

@@ -10,12 +10,11 @@ use cotangent_apps_common::training::figures;
 use cotangent_apps_common::{memory, output};
 
 use super::batch::Batch;
-use super::classifier::Pictured;
-use super::model::{Ends, VitModel};
+use super::model::VitModel;
 use super::tested::{Tested, test};
 use super::{VitConfig, VitMetrics};
 use crate::attention::Scores;
-use crate::pictures::{PictureData, Pictures};
+use crate::pictures::{Ends, PictureData, Pictured, Pictures};
 use crate::task::{self, Recipe, Task};
 use crate::training::adam;
 
@@ -57,7 +56,7 @@ impl VitTask<'_> {
 
 impl Task for VitTask<'_> {
     type Config = VitConfig;
-    type Settings = Pictured;
+    type Settings = Pictured<VitConfig>;
     type Model = VitModel;
     type Metrics = VitMetrics;
 
@@ -68,7 +67,7 @@ impl Task for VitTask<'_> {
         self.config
     }
 
-    fn settings(&self) -> Pictured {
+    fn settings(&self) -> Pictured<VitConfig> {
         Pictured::new(self.config, self.data)
     }
 
@@ -104,7 +103,7 @@ impl Task for VitTask<'_> {
         VitMetrics {
             config: (*config).clone(),
             data: data.name.clone(),
-            pictures: [&data.train, &data.validation, &data.test].map(|part| part.len()),
+            pictures: data.counts(),
             held_out: data.held_out.iter().map(|&part| part.to_owned()).collect(),
             channels: data.train.channels,
             parameters: model.count(),
