@@ -10,12 +10,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use cotangent::optim::exchange::Exchange;
-use cotangent_apps_attention::{lm, transformer, vit};
+use cotangent_apps_attention::{dit, lm, transformer, vit};
 use cotangent_apps_common::ranks;
 
 use world::World;
 
-const USAGE: &str = "mpirun -n RANKS cotangent-mpi [--ranks RANKS] poincare|transformer|lm|vit ARGUMENTS…";
+const USAGE: &str = "mpirun -n RANKS cotangent-mpi [--ranks RANKS] poincare|transformer|lm|vit|dit ARGUMENTS…";
 
 fn main() -> ExitCode {
     let (mpi, world) = match World::start() {
@@ -84,6 +84,7 @@ fn command(arguments: &mut Vec<OsString>, size: usize) -> Result<Command, String
         "transformer" => || transformer::run(&Default::default()),
         "lm" => || lm::run(&Default::default()),
         "vit" => || vit::run(&Default::default()),
+        "dit" => || dit::run(&Default::default()),
         "" => return Err("no application is named".to_owned()),
         _ => return Err(format!("{name}: no application that trains on several machines")),
     };

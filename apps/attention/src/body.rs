@@ -1,5 +1,5 @@
-//! The layers of a transformer, as the options of `transformer`, `lm` and `vit` describe them: their sizes,
-//! their attention, their positions.
+//! The layers of a transformer, as the options of `transformer`, `lm`, `vit` and `dit` describe them: their
+//! sizes, their attention, their positions.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Attention in any geometry: the applications `transformer`, `lm`, `vit`, `graph` and
+//! Attention in any geometry: the applications `transformer`, `lm`, `vit`, `dit`, `graph` and
 //! `graph-tasks`.
 //!
 //! | module | what |
@@ -11,6 +11,7 @@
 //! | [`lm`] | language models |
 //! | [`lm::text`], [`lm::vocabulary`] | their text and its tokens |
 //! | [`vit`] | vision transformers, which classify pictures |
+//! | [`dit`] | diffusion transformers, which make pictures |
 //! | [`pictures`] | pictures with classes, read from folders, arrays and tables |
 //! | [`graph`] | node classification by graph attention |
 //! | [`graph::labelled_graph`] | graphs whose nodes have features and classes |
@@ -23,6 +24,7 @@
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod body;
+pub mod dit;
 pub mod graph;
 pub mod graph_tasks;
 mod key_values;

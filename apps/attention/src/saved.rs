@@ -1,4 +1,4 @@
-//! The files of a model that a program can use by itself: of `transformer`, `lm` and `vit`.
+//! The files of a model that a program can use by itself: of `transformer`, `lm`, `vit` and `dit`.
 
 use std::path::Path;
 

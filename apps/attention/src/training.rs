@@ -1,4 +1,4 @@
-//! What the trainings of `transformer`, `lm` and `vit` have in common.
+//! What the trainings of `transformer`, `lm`, `vit` and `dit` have in common.
 
 use cotangent::optim::train::Progress;
 use cotangent::prelude::*;

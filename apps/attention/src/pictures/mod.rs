@@ -20,7 +20,7 @@ mod rows;
 mod tests;
 
 pub(crate) use model_ends::{Ends, Pictured, check_patch};
-pub(crate) use patches::cut_patches;
+pub(crate) use patches::{cut_patches, join_patches};
 
 /// Pictures of one size, each with a class: of bytes, or of floats.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,6 +121,13 @@ impl Pictures<f32> {
         let byte = |x: &f32| (255.0 * (0.5 * x + 0.5)).round().clamp(0.0, 255.0) as u8;
         let pixels = self.pixels.iter().map(byte).collect();
         Pictures { side: self.side, channels: self.channels, pixels, labels: self.labels.clone() }
+    }
+
+    /// A picture cut into square patches: `[patches, patch · patch · channels]`.
+    pub(crate) fn patches(&self, number: usize, patch: usize) -> Vec<f32> {
+        let mut patches = vec![0.0; self.size()];
+        cut_patches(self.picture(number), [self.side, self.channels, patch], &mut patches, |x| x);
+        patches
     }
 }
 

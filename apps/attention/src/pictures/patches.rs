@@ -1,4 +1,4 @@
-//! Pictures as square patches: the tokens of vision transformers (Dosovitskiy et al. 2021).
+//! Pictures as square patches, and back: the tokens of vision transformers (Dosovitskiy et al. 2021).
 
 /// Cuts pictures `[n, side, side, channels]` into patches, row by row: `[n, patches, patch · patch ·
 /// channels]`. Each number goes through `map`.
@@ -12,6 +12,16 @@ pub(crate) fn cut_patches(
     for (at, to) in patches.chunks_exact_mut(patch * channels).enumerate() {
         to.iter_mut().zip(&pixels[place(at, extents)..]).for_each(|(to, &from)| *to = map(from));
     }
+}
+
+/// Pictures `[n, side, side, channels]` from their patches: the inverse of [`cut_patches`].
+pub(crate) fn join_patches(patches: &[f32], extents: [usize; 3]) -> Vec<f32> {
+    let [_, channels, patch] = extents;
+    let mut pixels = vec![0.0; patches.len()];
+    for (at, from) in patches.chunks_exact(patch * channels).enumerate() {
+        pixels[place(at, extents)..][..from.len()].copy_from_slice(from);
+    }
+    pixels
 }
 
 /// Where the row of a patch begins in the pictures; rows count over all patches.

@@ -1,4 +1,4 @@
-//! The applications `transformer`, `lm`, `vit`, `graph` and `graph-tasks` from the outside.
+//! The applications `transformer`, `lm`, `vit`, `dit`, `graph` and `graph-tasks` from the outside.
 
 #[macro_use]
 #[path = "../../../tests/mod.rs"]
@@ -6,6 +6,7 @@ mod shared;
 
 use shared::common;
 
+mod dit;
 mod graph;
 mod graph_tasks;
 mod graph_tasks_generate;

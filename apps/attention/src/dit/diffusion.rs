@@ -1,0 +1,107 @@
+//! The diffusion of data to noise, and back: Ho et al. 2020 (*DDPM*), Song et al. 2021 (*DDIM*).
+
+use cotangent::engine::rng::Rng;
+use rand::RngExt;
+use rand_distr::StandardNormal;
+
+/// Number of times.
+pub(super) const TIMES: usize = 1000;
+
+/// The variances βₜ of the first and the last time; between them they rise linearly. Ho et al. 2020,
+/// section 4.
+const VARIANCES: [f64; 2] = [1e-4, 0.02];
+
+/// The shares ᾱₜ of the data's variance that are left at each time t, from 0 to 999: the products of
+/// 1 − βₛ for s ≤ t. Ho et al. 2020, eq. 4.
+pub(super) struct Diffusion {
+    left: Vec<f64>,
+}
+
+impl Diffusion {
+    pub(super) fn new() -> Self {
+        let [first, last] = VARIANCES;
+        let variance = |t: usize| first + (last - first) * t as f64 / (TIMES - 1) as f64;
+        let left = (0..TIMES).scan(1.0, |left, t| {
+            *left *= 1.0 - variance(t);
+            Some(*left)
+        });
+        Diffusion { left: left.collect() }
+    }
+
+    /// ᾱₜ.
+    pub(super) fn left(&self, time: u32) -> f64 {
+        self.left[time as usize]
+    }
+
+    /// `x ← √ᾱₜ x + √(1 − ᾱₜ) ε`, with data x and noise ε. Ho et al. 2020, eq. 4.
+    pub(super) fn add_noise(&self, x: &mut [f32], noise: &[f32], time: u32) {
+        let left = self.left(time);
+        let [signal, deviation] = [left.sqrt(), (1.0 - left).sqrt()].map(|factor| factor as f32);
+        x.iter_mut().zip(noise).for_each(|(x, noise)| *x = signal * *x + deviation * noise);
+    }
+
+    /// A step of sampling from a time t to an earlier one s, or to the data (`None`), with ᾱₛ = 1.
+    pub(super) fn step(&self, time: u32, earlier: Option<u32>, eta: f64) -> Step {
+        let (now, then) = (self.left(time), earlier.map_or(1.0, |earlier| self.left(earlier)));
+        let deviation = eta * ((1.0 - then) / (1.0 - now) * (1.0 - now / then)).sqrt();
+        let direction = (1.0 - then - deviation * deviation).max(0.0).sqrt();
+        let kept = (then / now).sqrt();
+        Step { kept, noise: direction - kept * (1.0 - now).sqrt(), deviation }
+    }
+}
+
+/// `x ← √ᾱₛ x̂ + √(1 − ᾱₛ − σ²) ε + σ z`, with new normal noise z. The predicted noise
+/// ε implies the data `x̂ = (x − √(1 − ᾱₜ) ε)/√ᾱₜ`. The deviation is
+/// `σ = η √((1 − ᾱₛ)/(1 − ᾱₜ)) √(1 − ᾱₜ/ᾱₛ)`.
+///
+/// With η = 0 the step is deterministic (DDIM). With η = 1, from each time to the next, it is the step of
+/// Ho et al. 2020 with the smaller of their fixed variances. Song et al. 2021, eq. 12 and 16.
+pub(super) struct Step {
+    /// The factor of x.
+    kept: f64,
+    /// The factor of ε.
+    noise: f64,
+    /// σ, the factor of z.
+    deviation: f64,
+}
+
+impl Step {
+    /// Takes the step for one picture, whose predicted noise is `noise`.
+    pub(super) fn take(&self, x: &mut [f32], noise: &[f32], rng: &mut Rng) {
+        for (x, noise) in x.iter_mut().zip(noise) {
+            let fresh = if self.deviation > 0.0 { rng.sample::<f64, _>(StandardNormal) } else { 0.0 };
+            let sum = self.kept * f64::from(*x) + self.noise * f64::from(*noise) + self.deviation * fresh;
+            *x = sum as f32;
+        }
+    }
+}
+
+/// Normal noise.
+pub(super) fn normal(count: usize, rng: &mut Rng) -> Vec<f32> {
+    (0..count).map(|_| rng.sample::<f32, _>(StandardNormal)).collect()
+}
+
+/// So many times, evenly spread from the last to the first. A single one is the last.
+pub(super) fn spread(count: usize) -> Vec<u32> {
+    let last = (TIMES - 1) as f64;
+    let gap = last / (count.max(2) - 1) as f64;
+    (0..count).map(|i| (last - gap * i as f64).round() as u32).collect()
+}
+
+/// Brings noise back to data, `steps` times by `predict`, which returns the noise in all pictures at a time.
+/// `x` holds the pictures side by side, one for each random stream.
+pub(super) fn denoise(
+    diffusion: &Diffusion,
+    [steps, size]: [usize; 2],
+    eta: f64,
+    (x, streams): (&mut [f32], &mut [Rng]),
+    mut predict: impl FnMut(&[f32], u32) -> Vec<f32>,
+) {
+    let times = spread(steps);
+    for (i, &time) in times.iter().enumerate() {
+        let noise = predict(x, time);
+        let step = diffusion.step(time, times.get(i + 1).copied(), eta);
+        let pictures = x.chunks_exact_mut(size).zip(noise.chunks_exact(size));
+        pictures.zip(&mut *streams).for_each(|((x, noise), rng)| step.take(x, noise, rng));
+    }
+}

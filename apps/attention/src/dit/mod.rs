@@ -1,0 +1,56 @@
+//! Diffusion transformers with any attention score, which make pictures of a class. Peebles & Xie 2023
+//! (*DiT*); Tseng et al. 2023, section 4.
+
+use cotangent::optim::train::Epoch;
+use serde::{Deserialize, Serialize};
+
+mod command;
+mod config;
+mod data;
+mod diffusion;
+mod evaluated;
+mod frechet;
+mod model;
+mod sampler;
+#[cfg(test)]
+mod tests;
+mod training;
+
+pub use command::{APP, run};
+pub use config::{DitConfig, DitDefaults, DitSize};
+pub use data::DitData;
+pub use evaluated::{Distances, DitEvaluated, evaluate};
+pub use frechet::Gaussian;
+pub use sampler::{DitSampling, Sampler};
+pub use training::train;
+
+/// `metrics.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DitMetrics {
+    /// Hyperparameters and seed.
+    pub config: DitConfig,
+    /// The name of the data's directory.
+    pub data: String,
+    /// Number of pictures for training, validation and testing.
+    pub pictures: [usize; 3],
+    /// The parts that were held out of the training pictures, because the directory has none.
+    pub held_out: Vec<String>,
+    /// Channels of the pictures or latents.
+    pub channels: usize,
+    /// Number of parameters of the model.
+    pub parameters: usize,
+    /// Number of threads of this run.
+    pub threads: usize,
+    /// The device that the model was trained on.
+    pub device: String,
+    /// The result of every epoch; the validation is the loss.
+    pub epochs: Vec<Epoch>,
+    /// The epoch with the least validation loss, counted from 1. Its model is tested.
+    pub best_epoch: u64,
+    /// Its mean squared error of the noise in the validation pictures, at random times.
+    pub validation: f64,
+    /// The same for the test pictures.
+    pub test: f64,
+    /// Seconds of training, summed over all resumed parts.
+    pub seconds: f64,
+}

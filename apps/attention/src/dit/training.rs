@@ -1,0 +1,177 @@
+//! Training a diffusion transformer, and testing it.
+
+use cotangent::engine::rng::Rng;
+use cotangent::engine::row_numbers;
+use cotangent::optim::train::{Goal, History, Progress};
+use cotangent::prelude::*;
+use cotangent_apps_common::error::Result;
+use cotangent_apps_common::options::RunOptions;
+use cotangent_apps_common::precision::Precision;
+use cotangent_apps_common::progress::Figure;
+use cotangent_apps_common::training::figures;
+use cotangent_apps_common::{memory, output};
+use rand::RngExt;
+
+use super::diffusion::{Diffusion, TIMES, normal};
+use super::model::{DitModel, on_tape};
+use super::{DitConfig, DitData, DitMetrics};
+use crate::attention::Scores;
+use crate::pictures::{Ends, Pictured, Pictures};
+use crate::task::{self, Recipe, Task};
+use crate::training::mean_loss;
+
+/// Trains a diffusion transformer and writes `metrics.json`, `config.json` (with the names of the classes),
+/// `model.safetensors` (the best by validation), `curves.svg` and the checkpoint. It uses the current thread
+/// pool; the result does not depend on the pool's size.
+///
+/// # Errors
+/// If the configuration is wrong, the output cannot be written, the checkpoint belongs to another run, or
+/// training diverges.
+pub fn train(
+    data: &DitData,
+    config: &DitConfig,
+    scores: &Scores,
+    options: &RunOptions,
+) -> Result<DitMetrics> {
+    let config = config.clone().complete(Some(data));
+    let score = config.check(scores)?;
+    let _held = output::hold(&options.out)?;
+    let ends = Ends::new(&data.pictures);
+    memory::training(&config.sizes(), config.least_parameters(ends), Precision::F32)?;
+    let model = DitModel::new(&config, &*score, ends, &mut rng::stream(config.seed, "initial", 0));
+    let task = DitTask { data, config: &config, device: &options.device, diffusion: Diffusion::new() };
+    task::fit(&task, model, data.pictures.fingerprint(), options)
+}
+
+/// Pictures with noise.
+pub(super) struct Noised {
+    /// `[n, patches, numbers]`: the pictures with noise, and the noise.
+    pub(super) numbers: [Vec<f32>; 2],
+    pub(super) times: Vec<u32>,
+    pub(super) classes: Vec<u32>,
+}
+
+impl Noised {
+    /// No pictures yet.
+    pub(super) fn new() -> Self {
+        Noised { numbers: [Vec::new(), Vec::new()], times: Vec::new(), classes: Vec::new() }
+    }
+
+    /// Adds a picture in patches, at a time and with noise that are drawn.
+    pub(super) fn add(&mut self, diffusion: &Diffusion, mut patches: Vec<f32>, class: u32, rng: &mut Rng) {
+        let time = rng.random_range(0..TIMES as u32);
+        let noise = normal(patches.len(), rng);
+        diffusion.add_noise(&mut patches, &noise, time);
+        self.numbers.iter_mut().zip([patches, noise]).for_each(|(all, own)| all.extend(own));
+        self.times.push(time);
+        self.classes.push(class);
+    }
+}
+
+/// A training and its test.
+struct DitTask<'a> {
+    data: &'a DitData,
+    config: &'a DitConfig,
+    device: &'a Device,
+    diffusion: Diffusion,
+}
+
+impl DitTask<'_> {
+    /// The mean squared error of the predicted noise. Ho et al. 2020, eq. 14.
+    fn error<'t>(&self, model: &DitModel, tape: &'t Tape<f32>, noised: &Noised) -> Var<'t, f32> {
+        let [x, noise] = noised
+            .numbers
+            .each_ref()
+            .map(|numbers| on_tape(tape, numbers, [noised.times.len(), self.config.grid().pow(2)]));
+        loss::mean_squared_error(model.noise(x, &noised.times, &noised.classes), noise)
+    }
+
+    /// The mean squared error on pictures, each with a time and noise of its own, which are the same for
+    /// every model.
+    fn test(&self, model: &DitModel, pictures: &Pictures<f32>) -> f64 {
+        let items: Vec<u32> = row_numbers(pictures.len()).collect();
+        let batches: Vec<&[u32]> = items.chunks(self.config.batch).collect();
+        mean_loss(&batches, self.device, |tape, items| {
+            let mut noised = Noised::new();
+            for &item in *items {
+                let patches = pictures.patches(item as usize, self.config.patch);
+                let rng = &mut rng::stream(0, "noise", u64::from(item));
+                noised.add(&self.diffusion, patches, pictures.labels[item as usize], rng);
+            }
+            (self.error(model, tape, &noised).item(), items.len())
+        })
+    }
+}
+
+impl Task for DitTask<'_> {
+    type Config = DitConfig;
+    type Settings = Pictured<DitConfig>;
+    type Model = DitModel;
+    type Metrics = DitMetrics;
+
+    const GOAL: Goal = Goal::Least;
+    const VALIDATION: &'static str = "validation loss";
+
+    fn config(&self) -> &DitConfig {
+        self.config
+    }
+
+    fn settings(&self) -> Pictured<DitConfig> {
+        Pictured::new(self.config, &self.data.pictures)
+    }
+
+    fn recipe(&self) -> Result<Recipe> {
+        let DitConfig { batch, lr, decay, clip, warm_up_epochs, ema, .. } = *self.config;
+        let items = self.data.pictures.train.len();
+        // Adam's own averages, as in the released program of DiT.
+        let optimiser = RiemannianAdam::new(lr)?.betas(0.9, 0.999)?.decay(decay)?.clip(clip)?;
+        let warm_up = warm_up_epochs.saturating_mul(items.div_ceil(batch) as u64);
+        Ok(Recipe { items, batch, optimiser, warm_up, falls: false, ema })
+    }
+
+    fn loss<'t>(&self, model: &DitModel, tape: &'t Tape<f32>, items: &[u32]) -> Var<'t, f32> {
+        // The stream of dropout also draws times, noise and pictures that lose their class.
+        let mut rng = tape.evaluation().expect("a tape that is training");
+        let (train, mut noised) = (&self.data.pictures.train, Noised::new());
+        for &item in items {
+            let is_dropped = rng.random_bool(self.config.class_dropout);
+            let class = if is_dropped { model.no_class() } else { train.labels[item as usize] };
+            let patches = train.patches(item as usize, self.config.patch);
+            noised.add(&self.diffusion, patches, class, &mut rng);
+        }
+        tape.training(rng);
+        self.error(model, tape, &noised)
+    }
+
+    fn validate(&self, model: &DitModel) -> f64 {
+        self.test(model, &self.data.pictures.validation)
+    }
+
+    fn figures(&self, now: &Progress<'_>) -> Vec<Figure> {
+        figures(now, "validation_loss", "pictures_per_second")
+    }
+
+    fn metrics(&self, model: &DitModel, history: &History, best: (u64, f64)) -> DitMetrics {
+        let DitTask { config, device, .. } = self;
+        let (data, (best_epoch, validation)) = (&self.data.pictures, best);
+        DitMetrics {
+            config: (*config).clone(),
+            data: data.name.clone(),
+            pictures: data.counts(),
+            held_out: data.held_out.iter().map(|&part| part.to_owned()).collect(),
+            channels: data.train.channels,
+            parameters: model.count(),
+            threads: rayon::current_num_threads(),
+            device: device.to_string(),
+            epochs: history.epochs.clone(),
+            best_epoch,
+            validation,
+            test: self.test(model, &data.test),
+            seconds: history.seconds,
+        }
+    }
+
+    fn title(&self, metrics: &DitMetrics) -> String {
+        format!("{} attention: test loss {:.4}", self.config.attention, metrics.test)
+    }
+}
