@@ -190,10 +190,10 @@ impl PictureData {
             if let Some(parts) = arrays::read(directory, reading.side)? {
                 return Ok(Some(parts));
             }
-            if let Some(parts) = rows::read(directory, reading.side)? {
+            if let Some(parts) = folders::read(directory, reading.side.unwrap_or(reading.folder_side))? {
                 return Ok(Some(parts));
             }
-            folders::read(directory, reading.side.unwrap_or(reading.folder_side))
+            rows::read(directory, reading.side)
         };
         let parts = read()?.ok_or_else(|| {
             let formats = "neither folders of PNG or JPEG files by class (train/CLASS/1.png, or CLASS/1.png) \

@@ -306,6 +306,12 @@ fn rows_of_a_table_are_pictures() {
     assert!(message.ends_with("rows.txt: neither a directory nor a table, .tsv or .tsv.gz"), "{message}");
     write(&d, "more.tsv", b"");
     assert!(fails(&d, &READING).ends_with("nor one .tsv is there"));
+    // A table beside folders of classes says something of them.
+    fs::remove_file(d.path().join("more.tsv")).unwrap();
+    for (class, number) in ["a", "b"].into_iter().flat_map(|class| [1, 2, 3].map(|number| (class, number))) {
+        write(&d, &format!("{class}/{number}.png"), &raster::png(&grey(number, 4, 4)));
+    }
+    assert_eq!(PictureData::read(d.path(), &READING).unwrap().classes, ["a", "b"]);
 }
 
 /// The digits, if they are installed.
