@@ -88,9 +88,30 @@ impl DitModel {
         let [shift, scale] = modulations(&self.modulation, condition);
         *self.head.forward(modulated(x, shift, scale))
     }
+
+    /// The noise at one time under a guidance g: `ε(x, no class) + g (ε(x, class) − ε(x, no class))`.
+    /// With 1 it is that of the class. Ho & Salimans 2022, eq. 6, where g is w + 1.
+    pub(super) fn guided<'t>(
+        &self,
+        x: Var<'t, f32>,
+        time: u32,
+        classes: &[u32],
+        guidance: f64,
+    ) -> Var<'t, f32> {
+        let noise = |classes: &[u32]| self.noise(x, &vec![time; classes.len()], classes);
+        let none = vec![self.no_class(); classes.len()];
+        match guidance {
+            1.0 => noise(classes),
+            0.0 => noise(&none),
+            _ => {
+                let without = noise(&none);
+                without + (noise(classes) - without) * guidance
+            }
+        }
+    }
 }
 
-/// The numbers of n pictures in patches as `[n, patches, numbers]`.
+/// The numbers of n pictures in patches, as `[n, patches, numbers]`.
 pub(super) fn on_tape<'t>(tape: &'t Tape<f32>, numbers: &[f32], [n, patches]: [usize; 2]) -> Var<'t, f32> {
     let shape = [n, patches, numbers.len() / (n * patches)];
     tape.constant_with(shape, |to| to.copy_from_slice(numbers))

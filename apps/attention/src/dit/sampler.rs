@@ -55,7 +55,7 @@ impl DitSampling {
 
 /// A trained model.
 pub struct Sampler {
-    pub(super) model: DitModel,
+    model: DitModel,
     config: DitConfig,
     ends: Ends,
     classes: Vec<String>,
@@ -120,8 +120,7 @@ impl Sampler {
     }
 
     /// Makes a picture of each of these classes: numbers from about −1 to 1, or latents. Picture i begins
-    /// with noise of the random stream `"sample"` of this number. Song et al. 2021; guidance: Ho & Salimans
-    /// 2022, eq. 6, with the factor w + 1.
+    /// with noise of the random stream `"sample"` of this number. Song et al. 2021 (*DDIM*).
     ///
     /// # Errors
     /// If an option is out of its range, or guidance needs what was not trained.
@@ -141,36 +140,12 @@ impl Sampler {
             let steps = [sampling.steps, size];
             denoise(&diffusion, steps, sampling.eta, (&mut x, &mut streams), |x, time| {
                 tape.reset();
-                self.guided(&tape, x, time, classes, sampling.guidance)
+                let x = on_tape(&tape, x, [classes.len(), self.config.grid().pow(2)]);
+                self.model.guided(x, time, classes, sampling.guidance).to_tensor().data().to_vec()
             });
             join_patches(&x, [side, channels, self.config.patch])
         });
         let pixels = pictures.collect::<Vec<_>>().concat();
         Ok(Pictures { side, channels, pixels, labels: classes.to_vec() })
-    }
-
-    /// The noise in patches x, under a guidance g: `ε(x, no class) + g (ε(x, class) − ε(x, no class))`.
-    pub(super) fn guided(
-        &self,
-        tape: &Tape<f32>,
-        x: &[f32],
-        time: u32,
-        classes: &[u32],
-        guidance: f64,
-    ) -> Vec<f32> {
-        let noise = |classes: &[u32]| {
-            let x = on_tape(tape, x, [classes.len(), self.config.grid().pow(2)]);
-            self.model.noise(x, &vec![time; classes.len()], classes)
-        };
-        let none = vec![self.model.no_class(); classes.len()];
-        let guided = match guidance {
-            1.0 => noise(classes),
-            0.0 => noise(&none),
-            _ => {
-                let without = noise(&none);
-                without + (noise(classes) - without) * guidance
-            }
-        };
-        guided.to_tensor().data().to_vec()
     }
 }

@@ -104,6 +104,24 @@ fn the_noise_depends_on_time_class_and_place() {
     }
 }
 
+/// Guidance 1 is the prediction for the class, 0 that without a class, and between and beyond it is linear.
+#[test]
+fn guidance_goes_from_no_class_through_the_class() {
+    let mut model = model("");
+    scatter(&mut model);
+    let tape = Tape::new();
+    let x = tape.constant(&pixels(2));
+    let guided = |guidance: f64| model.guided(x, 200, &[2, 0], guidance).to_tensor();
+    let noise = |classes: [u32; 2]| model.noise(x, &[200; 2], &classes).to_tensor();
+    let (class, none) = (noise([2, 0]), noise([model.no_class(); 2]));
+    assert_eq!((guided(1.0), guided(0.0)), (class.clone(), none.clone()));
+    assert!(largest_gap(class.data(), none.data()) > 1e-2);
+    for guidance in [0.5, 1.0 + 1e-9, 3.0] {
+        let want = class.data().iter().zip(none.data()).map(|(c, n)| n + guidance as f32 * (c - n));
+        assert!(largest_gap(guided(guidance).data(), &want.collect::<Vec<_>>()) < 1e-4, "{guidance}");
+    }
+}
+
 /// Those of DiT-B/4 for latents of 32 x 32 x 4 and 1000 classes, without the 768 · 64 + 64 of the variances:
 /// Tseng et al. 2023, section 4, have 130 million. Attentions have a sharpness and an offset.
 #[test]

@@ -103,6 +103,10 @@ fn it_learns_to_predict_noise() {
 fn pictures_are_made_by_class_and_seed() {
     let d = Dir::new();
     let (_, _, out) = run(&d, &table(&d), "out", "--epochs 4 --class-dropout 0.5");
+    // Whether classes are dropped is all that differs between these.
+    let [never, often] =
+        ["0", "0.9"].map(|rate| run(&d, &table(&d), rate, &format!("--class-dropout {rate}")).2);
+    assert!(bytes(&never, "model.safetensors") != bytes(&often, "model.safetensors"));
     let plain = sample(&d, &out, "--count 3");
     assert_eq!(plain.shape().axes(), [6, 4, 4, 1]);
     assert!(plain.data().iter().all(|x| x.is_finite()));
