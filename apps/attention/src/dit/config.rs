@@ -71,7 +71,10 @@ impl DitSize {
                 hidden: 384,
                 patch: 2,
                 image_size: 8,
-                epochs: 400,
+                epochs: 100,
+                batch: 32,
+                lr: 0.002,
+                ema: 0.995,
                 ..own
             },
             DitSize::Small => DitDefaults { layers: 6, width: 192, heads: 6, hidden: 768, epochs: 20, ..own },
@@ -141,13 +144,14 @@ pub struct DitConfig {
     /// more than 0.
     #[arg(long, default_value_t = 0.1, allow_negative_numbers = true, help_heading = "Training")]
     pub class_dropout: f64,
-    /// Passes over the training pictures [default: by --size: 400, 20, or 80].
+    /// Passes over the training pictures [default: by --size: 100, 20, or 80].
     #[arg(long, required = false, default_value_ifs = by_size(|d| d.epochs), help_heading = "Training")]
     pub epochs: u64,
-    /// Number of pictures in a batch [default: by --size: 128, or 256].
+    /// Number of pictures in a batch [default: by --size: 32, 128, or 256].
     #[arg(long, required = false, default_value_ifs = by_size(|d| d.batch), help_heading = "Training")]
     pub batch: usize,
-    /// Learning rate of AdamW after the warm-up [default: by --size: 0.001, or 0.0001].
+    /// Learning rate of AdamW after the warm-up [default: by --size: 0.002, 0.001, or
+    /// 0.0001].
     #[arg(long, required = false, default_value_ifs = by_size(|d| d.lr), allow_negative_numbers = true)]
     #[arg(help_heading = "Training")]
     pub lr: f64,
@@ -164,8 +168,8 @@ pub struct DitConfig {
     #[arg(long, default_value_t = 1.0, allow_negative_numbers = true, help_heading = "Training")]
     pub clip: f64,
     /// The part of the parameters' average (EMA) that each step keeps, from 0 to below 1. The average is what
-    /// is validated, tested and sampled from; with 0 it is the last parameters [default: by --size: 0.999, or
-    /// 0.9999].
+    /// is validated, tested and sampled from; with 0 it is the last parameters [default: by --size: 0.995,
+    /// 0.999, or 0.9999].
     #[arg(long, required = false, default_value_ifs = by_size(|d| d.ema), allow_negative_numbers = true)]
     #[arg(help_heading = "Training")]
     pub ema: f64,
