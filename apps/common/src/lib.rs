@@ -15,6 +15,7 @@
 //! | [`ranks`] | a process that is one of several ranks of a job |
 //! | [`training`] | what the trainings have in common: options, seeds, the trainer |
 //! | [`table`] | TSV or CSV, plain or gzip |
+//! | [`json`] | JSON whose errors name file, line and column |
 //! | [`padded`] | sentences of different lengths side by side |
 //! | [`word_vectors`] | word2vec's formats, read |
 //! | [`output`] | the output directory of a run |
@@ -49,6 +50,7 @@ pub mod error;
 pub mod geometry;
 pub mod hierarchy;
 pub mod interval;
+pub mod json;
 pub mod lettering;
 pub mod memory;
 pub mod metrics;

@@ -22,7 +22,6 @@ pub mod dataset;
 pub mod features;
 pub mod function;
 mod instance;
-mod json;
 pub mod kind;
 pub mod metadata;
 mod options;

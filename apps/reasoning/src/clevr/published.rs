@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::LazyLock;
 
+use cotangent_apps_common::json;
 use serde::Deserialize;
 
 use super::attribute::AttributeValue;
-use super::json;
 
 /// `metadata.json`.
 pub(super) const METADATA: &str = include_str!("../../data/clevr/metadata.json");

@@ -8,13 +8,12 @@ use std::path::Path;
 
 use cotangent::engine::files::atomic;
 use cotangent_apps_common::error::{AppError, Result};
-use cotangent_apps_common::table;
+use cotangent_apps_common::{json, table};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use super::answer::Answer;
 use super::dataset::Dataset;
-use super::json;
 use super::program::{FileNode, Program};
 use super::questions::Question;
 use super::scene::Scene;

@@ -6,11 +6,10 @@ use std::path::Path;
 
 use cotangent::engine::files::atomic;
 use cotangent_apps_common::error::{AppError, Result};
-use cotangent_apps_common::table;
+use cotangent_apps_common::{json, table};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::attribute::{Attribute, AttributeValue};
-use super::json;
 use super::scene::{MAX_OBJECTS, Object, ObjectSet, Relation, Scene};
 
 #[derive(Deserialize)]

@@ -8,11 +8,11 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use cotangent_apps_common::error::{AppError, Result};
+use cotangent_apps_common::json;
 use serde::Deserialize;
 
 use super::answer::Answer;
 use super::function::{Constant, Function};
-use super::json;
 use super::metadata::{Signature, ValueType};
 use super::program::Program;
 use super::published;

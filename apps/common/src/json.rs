@@ -2,15 +2,16 @@
 
 use std::path::Path;
 
-use cotangent_apps_common::error::{AppError, Result};
-use cotangent_apps_common::table::BYTE_ORDER_MARK;
 use serde::Deserialize;
+
+use crate::error::{AppError, Result};
+use crate::table::BYTE_ORDER_MARK;
 
 /// Parses the content of a file. `path` is for the error.
 ///
 /// # Errors
 /// If the content is empty or not the JSON of a `V`. The error names line and column.
-pub(super) fn parse<'d, V: Deserialize<'d>>(path: &Path, content: &'d [u8]) -> Result<V> {
+pub fn parse<'d, V: Deserialize<'d>>(path: &Path, content: &'d [u8]) -> Result<V> {
     let content = content.strip_prefix(BYTE_ORDER_MARK.as_bytes()).unwrap_or(content);
     if content.trim_ascii().is_empty() {
         return Err(AppError::content(path, "an empty file"));
