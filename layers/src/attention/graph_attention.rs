@@ -77,7 +77,7 @@ pub enum Heads {
 /// The values of a head are `h = x W`. Its queries and keys are the values times a vector, coordinate by
 /// coordinate: one vector for queries, another for keys. With [`Additive`](crate::score::Additive) this is
 /// the layer of Veličković et al., eq. 1 to 6, without the nonlinearity. With other scores it has as many
-/// parameters.
+/// parameters. [`with_skip`](Self::with_skip) adds the skip connection of their section 3.3.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -102,9 +102,11 @@ pub struct GraphAttention<T: Float = f32> {
     /// The vectors that make keys of values: `[heads, d]`.
     pub key: Param<Euclidean, T>,
     /// Added to the result: `[heads · d]` or `[d]`.
-    pub bias: Param<Euclidean, T>,
+    pub bias: Option<Param<Euclidean, T>>,
     /// The attention of each head. Its dropout also applies to the values.
     pub attention: Attention<T>,
+    /// S of all heads, the map of the skip connection, if there is one: `[width, heads · d]`.
+    pub skip: Option<Param<Euclidean, T>>,
     /// How the heads' results become one.
     #[module(skip)]
     pub heads: Heads,
@@ -133,7 +135,22 @@ impl<T: Float> GraphAttention<T> {
             |name| param(name, Tensor::from_fn([heads, d], |_| T::nearest(rng.random_range(-range..=range))));
         let (query, key) = (vector("query"), vector("key"));
         let bias = param("bias", Tensor::zeros([if join == Heads::Concat { heads * d } else { d }]));
-        GraphAttention { weight, query, key, bias, attention: Attention::new(score, d), heads: join }
+        let attention = Attention::new(score, d);
+        GraphAttention { weight, query, key, bias: Some(bias), attention, skip: None, heads: join }
+    }
+
+    /// The layer without a bias.
+    pub fn without_bias(self) -> Self {
+        GraphAttention { bias: None, ..self }
+    }
+
+    /// The layer with a skip connection: each head's result is `Σ w h + x S` before the heads become one.
+    /// S is uniform in `±1/√width`. Veličković et al. 2018, section 3.3, after He et al. 2016.
+    pub fn with_skip(self, rng: &mut Rng) -> Self {
+        let [width, joined] = [0, 1].map(|axis| self.weight.value().shape()[axis]);
+        let range = (width as f64).sqrt().recip();
+        let skip = Tensor::from_fn([width, joined], |_| T::nearest(rng.random_range(-range..=range)));
+        GraphAttention { skip: Some(Param::new("skip", Euclidean, skip)), ..self }
     }
 
     /// The results for nodes with edges (i, j), where i attends to j: `[nodes, heads · d]` or
@@ -146,11 +163,18 @@ impl<T: Float> GraphAttention<T> {
         let (values, [queries, keys]) = self.project(x);
         let kept = *self.attention.dropout.forward(values);
         let sums = self.attention.along_edges(queries, keys, kept, edges);
+        let sums = match &self.skip {
+            Some(skip) => sums + x.matmul(skip.on(x.tape())).reshape(sums.shape()),
+            None => sums,
+        };
         let joined = match self.heads {
             Heads::Concat => sums.reshape([sums.shape()[0], self.query.value().len()]),
             Heads::Mean => sums.mean_axis(1),
         };
-        joined + self.bias.on(joined.tape())
+        match &self.bias {
+            Some(bias) => joined + bias.on(joined.tape()),
+            None => joined,
+        }
     }
 
     /// Values, queries and keys of nodes: `[nodes, heads, d]` each.

@@ -24,7 +24,8 @@ const EDGES: [(u32, u32); 11] =
 
 fn layer(score: &dyn Score<f64>, heads: Heads, seed: u64) -> GraphAttention<f64> {
     let mut layer = GraphAttention::new(score, 4, 3, 2, heads, &mut rng::stream(seed, 7, 0));
-    layer.bias.value_mut().data_mut().iter_mut().enumerate().for_each(|(i, b)| *b = 0.1 * i as f64);
+    let bias = layer.bias.as_mut().unwrap().value_mut();
+    bias.data_mut().iter_mut().enumerate().for_each(|(i, b)| *b = 0.1 * i as f64);
     layer
 }
 
@@ -151,4 +152,47 @@ fn dropout_keeps_the_mean() {
         mean.data_mut().iter_mut().zip(y.data()).for_each(|(mean, y)| *mean += y / DRAWS as f64);
     }
     close(&mean, &run(&plain, &x, &EDGES), 0.1);
+}
+
+/// The skip connection adds x S, whose heads become one like those of the attention.
+#[test]
+fn a_skip_connection_adds_a_linear_map_of_the_input() {
+    let x = features(11);
+    for (heads, width) in [(Heads::Concat, 6), (Heads::Mean, 2)] {
+        let plain = layer(&PenumbralCone { light: 1.0 }, heads, 12);
+        let skipped = plain.clone().with_skip(&mut rng::stream(13, 0, 0));
+        let skip = skipped.skip.as_ref().unwrap().value();
+        assert!(skip.data().iter().all(|s| s.abs() <= 0.5) && skip.data().iter().any(|s| s.abs() > 0.4));
+        let without = run(&plain, &x, &EDGES);
+        let mapped = |node: usize, column: usize| -> f64 {
+            (0..4).map(|i| x.row(node)[i] * skip.row(i)[column]).sum()
+        };
+        let want = Tensor::from_fn([NODES, width], |at| {
+            let (node, c) = (at / width, at % width);
+            let added = match heads {
+                Heads::Concat => mapped(node, c),
+                Heads::Mean => (0..3).map(|head| mapped(node, head * 2 + c)).sum::<f64>() / 3.0,
+            };
+            without.data()[at] + added
+        });
+        close(&run(&skipped, &x, &EDGES), &want, 1e-14);
+        let edges = Arc::new(Sparsity::new(NODES, NODES, &EDGES));
+        let tape = Tape::new();
+        let y = skipped.forward(&Features::Dense(tape.constant(&x)), &edges);
+        // The sum of all results has the gradient Σ x for each column of S, divided by the heads of a mean.
+        let gradient = tape.backward(y.sum()).wrt(skipped.skip.as_ref().unwrap());
+        let share = if heads == Heads::Mean { 1.0 / 3.0 } else { 1.0 };
+        let want =
+            Tensor::from_fn([4, 6], |at| share * (0..NODES).map(|node| x.row(node)[at / 6]).sum::<f64>());
+        close(&gradient, &want, 1e-14);
+    }
+}
+
+#[test]
+fn without_a_bias_none_is_added() {
+    let biased = layer(&Distance, Heads::Concat, 14);
+    let plain = biased.clone().without_bias();
+    let (with, without) = (run(&biased, &features(15), &EDGES), run(&plain, &features(15), &EDGES));
+    close(&with, &Tensor::from_fn([NODES, 6], |at| without.data()[at] + 0.1 * (at % 6) as f64), 1e-15);
+    assert_eq!(biased.count() - plain.count(), 6);
 }

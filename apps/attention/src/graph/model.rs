@@ -53,7 +53,7 @@ impl GraphModel {
     pub(super) fn squares<'t>(&self, tape: &'t Tape<f32>, decay_biases: bool) -> Var<'t, f32> {
         let layers = [&self.hidden, &self.output];
         let weights = layers.iter().flat_map(|layer| [&layer.weight, &layer.query, &layer.key]);
-        let biases = layers.iter().map(|layer| &layer.bias).filter(|_| decay_biases);
+        let biases = layers.iter().flat_map(|layer| &layer.bias).filter(|_| decay_biases);
         let squares = weights.chain(biases).map(|w| w.on(tape).square().sum());
         squares.reduce(|a, b| a + b).expect("two layers")
     }

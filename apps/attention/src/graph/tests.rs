@@ -62,7 +62,7 @@ fn biases_are_decayed_if_asked_for() {
     let (graph, config) = (two_nodes(), config(AttentionOptions::default()));
     let score = config.check(&Scores::default()).unwrap();
     let mut model = GraphModel::new(&graph, &config, &*score, 1);
-    *model.output.bias.value_mut() = Tensor::new([2], vec![3.0, 4.0]);
+    *model.output.bias.as_mut().unwrap().value_mut() = Tensor::new([2], vec![3.0, 4.0]);
     let squares = |decay_biases: bool| model.squares(&Tape::new(), decay_biases).item();
     assert!((squares(true) - squares(false) - 25.0).abs() < 1e-4);
 }
