@@ -75,6 +75,27 @@ pub fn integers<N: TryFrom<i128> + Copy>(
     parse_integers(bytes).map_err(FileError::content(path))
 }
 
+/// Reads numbers from the content of a file: floats as [`read`] does, or integers as [`integers`] does, which
+/// become the nearest floats. `path` is for errors.
+///
+/// # Errors
+/// As [`read`] and [`integers`]; if the elements are no numbers.
+pub fn numbers<T: Float>(path: &Path, bytes: &[u8]) -> Result<Tensor<T>, FileError> {
+    parse_numbers(bytes).map_err(FileError::content(path))
+}
+
+fn parse_numbers<T: Float>(bytes: &[u8]) -> Result<Tensor<T>, String> {
+    let (Header { element, .. }, _) = split(bytes)?;
+    match element.kind {
+        'f' => parse(bytes),
+        'i' | 'u' => {
+            let (shape, integers) = parse_integers::<i64>(bytes)?;
+            Ok(Tensor::from_fn(&shape[..], |i| T::nearest(integers[i] as f64)))
+        }
+        _ => Err(element.is_not("numbers")),
+    }
+}
+
 fn parse<T: Float>(bytes: &[u8]) -> Result<Tensor<T>, String> {
     let (Header { element, column_major, shape }, data) = split(bytes)?;
     let Element { kind: 'f', width: width @ (4 | 8), .. } = element else {

@@ -163,6 +163,28 @@ fn npy_of_integers_is_read() {
     assert!(npy::integers::<u8>("a.npy".as_ref(), &file("|i1", "False", "(1,)", &[255])).is_err());
 }
 
+/// Floats and integers are read alike; what is neither is refused.
+#[test]
+fn npy_of_any_numbers_is_read() {
+    let scratch = Scratch::new();
+    let floats = Tensor::new([2, 2], vec![0.5_f64, -3.0, 0.1, 1e300]);
+    let bytes = scratch.written(|path| npy::write(path, &floats));
+    let read = |bytes: &[u8]| npy::numbers::<f64>("a.npy".as_ref(), bytes).map_err(|e| e.to_string());
+    assert_eq!(read(&bytes), Ok(floats));
+    let file = |descr: &str, order: &str, data: &[u8]| {
+        npy_file(1, format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': (2, 2)}}"), data)
+    };
+    let columns = read(&file("|i1", "True", &[1, 2, 3, 255]));
+    assert_eq!(columns, Ok(Tensor::new([2, 2], vec![1.0, 3.0, 2.0, -1.0])));
+    assert_eq!(read(&file("|i1", "False", &[1])).unwrap_err(), read_integers(&file("|i1", "False", &[1])));
+    let message = "a.npy: element type \"|b1\"; numbers are needed";
+    assert_eq!(read(&file("|b1", "False", &[0, 1, 1, 0])).unwrap_err(), message);
+}
+
+fn read_integers(bytes: &[u8]) -> String {
+    npy::integers::<i64>("a.npy".as_ref(), bytes).unwrap_err().to_string()
+}
+
 #[test]
 fn safetensors_are_written_to_the_letter() {
     let scratch = Scratch::new();
