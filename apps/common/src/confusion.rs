@@ -20,6 +20,12 @@ impl Confusion {
         self.counts[class as usize][predicted as usize] += 1;
     }
 
+    /// Adds the counts of a matrix of the same classes.
+    pub fn merge(&mut self, other: &Confusion) {
+        let counts = self.counts.iter_mut().flatten().zip(other.counts.iter().flatten());
+        counts.for_each(|(count, more)| *count += more);
+    }
+
     /// Number of classified objects.
     pub fn total(&self) -> u64 {
         self.counts.iter().flatten().sum()
@@ -78,6 +84,9 @@ mod tests {
         assert_eq!((confusion.total(), confusion.accuracy()), (11, 8.0 / 11.0));
         assert_eq!((confusion.precision(1), confusion.recall(1)), (0.75, 0.6));
         assert!((confusion.f1(1) - 2.0 * 0.75 * 0.6 / 1.35).abs() < 1e-15);
+        let mut twice = confusion.clone();
+        twice.merge(&confusion);
+        assert_eq!(twice.counts, [[10, 2], [4, 6]]);
         let nothing = Confusion { counts: vec![vec![4, 0], vec![2, 0]] };
         assert!(nothing.precision(1).is_nan() && nothing.f1(1) == 0.0);
         let table = confusion.table(&["no".to_owned(), "yes".to_owned()]);

@@ -1,5 +1,6 @@
 //! Node classification by graph attention: Veličković et al. 2018; Gulcehre et al. 2019, Table 1; Tseng et
-//! al. 2023, Table 1.
+//! al. 2023, Table 1. Transductive: one graph, some of whose nodes have known classes. Inductive: several
+//! graphs whose nodes have labels, and others to test on.
 
 use std::path::Path;
 
@@ -19,23 +20,32 @@ use crate::attention::{Scores, ValuesOption};
 
 mod command;
 mod config;
+mod data;
+mod generated;
+pub mod graph_collection;
+mod inductive;
 pub mod labelled_graph;
 mod model;
+mod node_link;
 mod pictures;
 mod published;
 #[cfg(test)]
 mod tests;
 mod training;
+mod transductive;
 
 pub use command::{APP, run};
-pub use config::GraphConfig;
+pub use config::{Decided, GraphConfig, LayerOptions};
+pub use data::{GraphData, Split};
+pub use generated::GeneratedGraphs;
 pub(crate) use pictures::points_of;
 pub use published::published;
 pub(crate) use training::WholeGraph;
 
-use labelled_graph::LabelledGraph;
+use inductive::LabelTask;
 use model::GraphModel;
-use training::train;
+use training::{Pictured, train};
+use transductive::NodeTask;
 
 /// The result of one seed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -46,9 +56,10 @@ pub struct Outcome {
     pub epochs: u64,
     /// The epoch, counted from 1, whose model was tested: with [`GraphConfig::last`] the last one.
     pub best_epoch: u64,
-    /// Accuracy on the validation nodes after that epoch, from 0 to 1.
+    /// Accuracy on the validation nodes after that epoch, from 0 to 1; of several graphs the F1 of all nodes
+    /// and labels together (micro-averaged).
     pub validation: f64,
-    /// Accuracy on the test nodes after that epoch, from 0 to 1.
+    /// The same on the test nodes.
     pub test: f64,
     /// Seconds of training. Other seeds may have used the processor at the same time.
     pub seconds: f64,
@@ -68,13 +79,16 @@ pub struct GraphMetrics {
     pub sizes: [usize; 3],
     /// Number of nodes for training, validation and testing.
     pub split: [usize; 3],
+    /// Number of graphs for training, validation and testing, if graphs are split, and not nodes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graphs: Option<[usize; 3]>,
     /// Number of parameters of the model.
     pub parameters: usize,
     /// The device that the models were trained on.
     pub device: String,
     /// The result of each seed.
     pub outcomes: Vec<Outcome>,
-    /// Test accuracy, from 0 to 1: the mean over the seeds and its 95 % interval.
+    /// Test accuracy or micro-averaged F1, from 0 to 1: the mean over the seeds and its 95 % interval.
     pub test: Interval,
 }
 
@@ -82,41 +96,44 @@ pub struct GraphMetrics {
 const MODEL: &str = "model.safetensors";
 
 /// Trains a model for each seed. Writes `metrics.json`, and `seed-N.json` for each seed N. For the first
-/// seed it also writes `model.safetensors`, `curves.svg`, and `embeddings-1.svg` and `embeddings-2.svg`: the
-/// queries and keys of the first head of each layer (Gulcehre et al. 2019, Figure 8). It uses the current
-/// thread pool; the result does not depend on the pool's size.
+/// seed it also writes `model.safetensors`, `curves.svg`, and for each layer `embeddings-1.svg` and so on:
+/// the queries and keys of its first head (Gulcehre et al. 2019, Figure 8), of several graphs on the first
+/// one for validation. It uses the current thread pool; the result does not depend on the pool's size.
 ///
 /// # Errors
 /// If the configuration is wrong, the output cannot be written, or training diverges. If `options.resume` is
 /// set and a `seed-N.json` belongs to another run.
 pub fn classify(
-    graph: &LabelledGraph,
+    data: &GraphData,
     config: &GraphConfig,
     scores: &Scores,
     options: &RunOptions,
 ) -> Result<GraphMetrics> {
+    let config = &config.complete(data.split());
     let score = config.check(scores)?;
+    config.check_batch(data.split())?;
     let least = least_dimensions(&*score);
-    if graph.class_count < least {
+    if data.widths()[1] < least {
         let message = format!("--map polar: --attention {} needs {least} classes or more", config.attention);
         return Err(AppError::usage(message));
     }
-    config.check_memory(graph)?;
+    config.check_memory(data)?;
     let out = &options.out;
     let _held = output::hold(out)?;
     let seeds: Vec<u64> = options::seeds(config.seed, config.seeds)?.collect();
-    let data = graph.fingerprint();
-    let name = output::fingerprint(&GraphConfig { seeds: 1, ..config.clone() }, data);
-    let run = Run { graph, config, score, options, data, name };
+    let fingerprint = data.fingerprint();
+    let name = output::fingerprint(&GraphConfig { seeds: 1, ..config.clone() }, fingerprint);
+    let run = Run { data, config, score, options, fingerprint, name };
     let outcomes: Vec<Outcome> =
         seeds.into_par_iter().map(|seed| run.outcome(seed)).collect::<Result<_>>()?;
     let tests: Vec<f64> = outcomes.iter().map(|outcome| outcome.test).collect();
     let metrics = GraphMetrics {
         config: config.clone(),
-        graph: graph.name.clone(),
-        read_as: graph.read_as.clone(),
-        sizes: [graph.nodes(), graph.edges.pairs().len(), graph.features.columns()],
-        split: [&graph.train, &graph.validation, &graph.test].map(Vec::len),
+        graph: data.name().to_owned(),
+        read_as: data.read_as().to_vec(),
+        sizes: data.sizes(),
+        split: data.split_nodes(),
+        graphs: data.split_graphs(),
         parameters: run.model(config.seed).count(),
         device: options.device.to_string(),
         outcomes,
@@ -128,12 +145,12 @@ pub fn classify(
 
 /// A training with several seeds.
 struct Run<'a> {
-    graph: &'a LabelledGraph,
+    data: &'a GraphData,
     config: &'a GraphConfig,
     score: Box<dyn Score<f32>>,
     options: &'a RunOptions,
-    /// The fingerprint of the graph.
-    data: u32,
+    /// The fingerprint of the data.
+    fingerprint: u32,
     /// The name of the run, in the file of its model.
     name: String,
 }
@@ -141,24 +158,25 @@ struct Run<'a> {
 impl Run<'_> {
     /// The model before the first step.
     fn model(&self, seed: u64) -> GraphModel {
-        GraphModel::new(self.graph, self.config, &*self.score, seed)
+        GraphModel::new(self.data.widths(), self.config, &*self.score, seed)
     }
 
     /// The result of a seed, which is trained unless its result is in the directory of a resumed run.
     fn outcome(&self, seed: u64) -> Result<Outcome> {
-        let Run { graph, config, options, data, .. } = *self;
+        let Run { config, options, fingerprint, .. } = *self;
         let path = options.out.join(format!("seed-{seed}.json"));
         let first = seed == config.seed;
         if options.resume && path.exists() {
-            let outcome = read_outcome(&path, config, data)?;
+            let outcome = read_outcome(&path, config, fingerprint)?;
             if !first || self.is_pictured() {
                 return Ok(outcome);
             }
         }
         let pictures = first.then_some((options.out.as_path(), self.name.as_str()));
-        let outcome = train(graph, config, &*self.score, seed, pictures, &options.device)?;
+        let outcome = self.train(seed, pictures)?;
         let output_values = config.output_values();
-        let done = Done { config: config.clone(), output_values, graph: data, outcome: outcome.clone() };
+        let (config, graph) = (config.clone(), fingerprint);
+        let done = Done { config, output_values, graph, outcome: outcome.clone() };
         metrics::write_json(&path, &done)?;
         if !print::style().quiet {
             note!(
@@ -170,6 +188,21 @@ impl Run<'_> {
             );
         }
         Ok(outcome)
+    }
+
+    /// Trains with a seed.
+    fn train(&self, seed: u64, pictured: Option<Pictured<'_>>) -> Result<Outcome> {
+        let Run { data, config, options, .. } = *self;
+        let (score, device) = (&*self.score, &options.device);
+        match data {
+            GraphData::Nodes(graph) => {
+                train(data, &NodeTask::new(graph, seed), config, score, seed, pictured, device)
+            }
+            GraphData::Graphs(graphs) => {
+                let task = LabelTask::new(graphs, config.decided().batch, seed, device);
+                train(data, &task, config, score, seed, pictured, device)
+            }
+        }
     }
 
     /// Whether the directory has the model of the first seed, and so its pictures. They may be those of a run

@@ -1,74 +1,76 @@
-//! The model: two layers of graph attention.
+//! The model: layers of graph attention.
+
+use std::sync::Arc;
 
 use cotangent::layers::Score;
 use cotangent::prelude::*;
 
 use super::GraphConfig;
-use super::labelled_graph::LabelledGraph;
 
-/// A graph attention network of two layers.
+/// A graph attention network: the heads of all layers but the last stand side by side, and an ELU follows;
+/// the result of the last is the mean of its heads.
 #[derive(Clone, Module)]
 pub(super) struct GraphModel {
     pub(super) hidden: GraphAttention,
+    /// The layers between the first and the last.
+    pub(super) middle: Vec<GraphAttention>,
     pub(super) output: GraphAttention,
     #[module(skip)]
     pub(super) dropout: Dropout,
 }
 
 impl GraphModel {
+    /// For nodes with `features` features, and results of `results` numbers.
     pub(super) fn new(
-        graph: &LabelledGraph,
+        [features, results]: [usize; 2],
         config: &GraphConfig,
         score: &dyn Score<f32>,
         seed: u64,
     ) -> Self {
         let mut rng = rng::stream(seed, "initial", 0);
-        let dropout = Dropout { rate: config.dropout };
+        let decided = config.decided();
+        let dropout = Dropout { rate: decided.dropout };
         let mut layer = |width, heads, d, join| {
             let mut layer = GraphAttention::new(score, width, heads, d, join, &mut rng);
+            if decided.skip {
+                layer = layer.with_skip(&mut rng);
+            }
+            if !decided.bias {
+                layer = layer.without_bias();
+            }
             config.options.apply(&mut layer.attention);
             layer.attention.dropout = dropout;
             layer
         };
-        let (heads, d) = (config.heads, config.head_dim);
-        let hidden = layer(graph.features.columns(), heads, d, Heads::Concat);
-        let mut output = layer(heads * d, config.output_heads, graph.class_count, Heads::Mean);
+        let (heads, d) = (decided.heads, decided.head_dim);
+        let hidden = layer(features, heads, d, Heads::Concat);
+        let middle = (2..decided.layers).map(|_| layer(heads * d, heads, d, Heads::Concat)).collect();
+        let mut output = layer(heads * d, decided.output_heads, results, Heads::Mean);
         output.attention.values = config.output_values().into();
-        GraphModel { hidden, output, dropout }
+        GraphModel { hidden, middle, output, dropout }
     }
 
-    /// The logits of all nodes, `[nodes, classes]`. `amounts` are the graph's, as [`amounts`] returns them.
-    pub(super) fn forward<'t>(
-        &self,
-        tape: &'t Tape<f32>,
-        graph: &LabelledGraph,
-        amounts: &Tensor<f32>,
-    ) -> Var<'t, f32> {
-        let x = features(tape, graph, amounts).dropout(self.dropout);
-        let hidden = Features::Dense(self.hidden.forward(&x, &graph.edges).elu());
-        self.output.forward(&hidden.dropout(self.dropout), &graph.edges)
+    /// The layers, from the first to the last.
+    pub(super) fn layers(&self) -> impl Iterator<Item = &GraphAttention> {
+        std::iter::once(&self.hidden).chain(&self.middle).chain(std::iter::once(&self.output))
+    }
+
+    /// The logits of all nodes, `[nodes, results]`.
+    pub(super) fn forward<'t>(&self, features: Features<'t, f32>, edges: &Arc<Sparsity>) -> Var<'t, f32> {
+        let mut x = features.dropout(self.dropout);
+        for layer in std::iter::once(&self.hidden).chain(&self.middle) {
+            x = Features::Dense(layer.forward(&x, edges).elu()).dropout(self.dropout);
+        }
+        self.output.forward(&x, edges)
     }
 
     /// The sum of the squares of all weights, and of the biases if they are decayed.
     pub(super) fn squares<'t>(&self, tape: &'t Tape<f32>, decay_biases: bool) -> Var<'t, f32> {
-        let layers = [&self.hidden, &self.output];
-        let weights = layers.iter().flat_map(|layer| [&layer.weight, &layer.query, &layer.key]);
-        let biases = layers.iter().flat_map(|layer| &layer.bias).filter(|_| decay_biases);
+        let weights = self
+            .layers()
+            .flat_map(|layer| [&layer.weight, &layer.query, &layer.key].into_iter().chain(&layer.skip));
+        let biases = self.layers().flat_map(|layer| &layer.bias).filter(|_| decay_biases);
         let squares = weights.chain(biases).map(|w| w.on(tape).square().sum());
-        squares.reduce(|a, b| a + b).expect("two layers")
+        squares.reduce(|a, b| a + b).expect("there are layers")
     }
-}
-
-/// The values of the nonzero features, as a tensor: it is created once per training, because a tensor stays
-/// on the device where it is used.
-pub(super) fn amounts(graph: &LabelledGraph) -> Tensor<f32> {
-    Tensor::from_fn([graph.amounts.len()], |i| graph.amounts[i] as f32)
-}
-
-pub(super) fn features<'t>(
-    tape: &'t Tape<f32>,
-    graph: &LabelledGraph,
-    amounts: &Tensor<f32>,
-) -> Features<'t, f32> {
-    Features::Sparse(graph.features.clone(), tape.constant(amounts))
 }

@@ -1,6 +1,7 @@
 //! Pictures of queries and keys: Gulcehre et al. 2019, Figures 8 and 9.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use cotangent::layers::{PointMap, Score};
 use cotangent::prelude::*;
@@ -8,30 +9,29 @@ use cotangent_apps_common::disk::{self, Classes};
 use cotangent_apps_common::error::Result;
 use cotangent_apps_common::geometry::{Geometry, SpaceModel};
 
-use super::labelled_graph::LabelledGraph;
 use super::model::GraphModel;
 
-/// Draws the queries and keys of the first head of both layers: as points of the Poincaré ball if the score
+/// Draws the queries and keys of the first head of each layer: as points of the Poincaré ball if the score
 /// is a distance, otherwise as points of Euclidean space. The title has the rate of dropout and the largest
 /// distance from the origin, which the paper compares with and without dropout.
 pub(super) fn embeddings(
     out: &Path,
+    name: &str,
     model: &GraphModel,
-    graph: &LabelledGraph,
     features: Features<'_, f32>,
+    edges: &Arc<Sparsity>,
 ) -> Result<()> {
-    let hidden = Features::Dense(model.hidden.forward(&features, &graph.edges).elu());
-    for (number, layer, features) in [(1, &model.hidden, features), (2, &model.output, hidden)] {
+    let mut features = features;
+    for (number, layer) in (1..).zip(model.layers()) {
         let (_, rows) = layer.project(&features);
         let rows = Var::concat(&rows.map(|rows| rows.slice(1, 0..1)), 0).to_tensor().cast::<f64>();
         let rows = Tensor::new([rows.len() / rows.width(), rows.width()], rows.data().to_vec());
         let (points, geometry) = points_of(&rows, &*layer.attention.score);
         let layout = disk::layout(&points, geometry)?;
         let kappa = geometry.single().map_or(0.0, |space| space.kappa());
-        let nodes = graph.nodes() as u32;
+        let nodes = edges.rows() as u32;
         let title = format!(
-            "{}, layer {number}, first head: {}; dropout {}, at most {:.2} from the origin",
-            graph.name,
+            "{name}, layer {number}, first head: {}; dropout {}, at most {:.2} from the origin",
             layout.caption,
             model.dropout.rate,
             layout.depth.iter().copied().fold(0.0, f64::max)
@@ -49,6 +49,9 @@ pub(super) fn embeddings(
                 title: &title,
             },
         )?;
+        if number as usize <= model.middle.len() + 1 {
+            features = Features::Dense(layer.forward(&features, edges).elu());
+        }
     }
     Ok(())
 }

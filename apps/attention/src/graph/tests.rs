@@ -6,8 +6,10 @@ use cotangent::layers::score::{Distance, HalfSpaceDistance, Mapped, PolarDistanc
 use cotangent::layers::{PointMap, Score};
 use cotangent_apps_common::config;
 
-use super::model::amounts;
+use super::data::Split;
+use super::labelled_graph::LabelledGraph;
 use super::pictures::points_of;
+use super::training::Task;
 use super::*;
 use crate::attention::{AggregateOption, AttentionOptions};
 
@@ -30,7 +32,8 @@ fn two_nodes() -> LabelledGraph {
 
 fn config(options: AttentionOptions) -> GraphConfig {
     let sizes = ["--heads", "2", "--head-dim", "2", "--dropout", "0"];
-    GraphConfig { options, ..config::parse(&[&["--attention", "dot"][..], &sizes].concat()) }
+    let config: GraphConfig = config::parse(&[&["--attention", "dot"][..], &sizes].concat());
+    GraphConfig { options, ..config }.complete(Split::Nodes)
 }
 
 /// Both layers take the map of the values, but no logits are a direction of length 1 and a radius.
@@ -38,17 +41,19 @@ fn config(options: AttentionOptions) -> GraphConfig {
 fn the_last_layer_takes_the_map_of_the_values_if_it_can() {
     use ValuesOption::{Exp, Polar, Weierstrass};
     let graph = two_nodes();
+    let task = NodeTask::new(&graph, 1);
     for (values, output) in [(Exp, Exp), (Weierstrass, Weierstrass), (Polar, Exp)] {
         let options =
             AttentionOptions { values, aggregate: AggregateOption::Barycentre, ..Default::default() };
         let config = config(options);
         let score = config.check(&Scores::default()).unwrap();
-        let mut model = GraphModel::new(&graph, &config, &*score, 1);
+        let mut model = GraphModel::new([2, 2], &config, &*score, 1);
         assert_eq!(model.hidden.attention.values, PointMap::from(values));
         assert_eq!(model.output.attention.values, PointMap::from(output));
         let logits = |model: &GraphModel| {
             let tape = Tape::new();
-            model.forward(&tape, &graph, &amounts(&graph)).to_tensor().data().to_vec()
+            let (features, edges) = task.drawn(&tape);
+            model.forward(features, edges).to_tensor().data().to_vec()
         };
         let found = logits(&model);
         model.output.attention.values = PointMap::Exp;
@@ -59,9 +64,9 @@ fn the_last_layer_takes_the_map_of_the_values_if_it_can() {
 /// Half the decay times the squares of weights, and of biases if that is asked for.
 #[test]
 fn biases_are_decayed_if_asked_for() {
-    let (graph, config) = (two_nodes(), config(AttentionOptions::default()));
+    let config = config(AttentionOptions::default());
     let score = config.check(&Scores::default()).unwrap();
-    let mut model = GraphModel::new(&graph, &config, &*score, 1);
+    let mut model = GraphModel::new([2, 2], &config, &*score, 1);
     *model.output.bias.as_mut().unwrap().value_mut() = Tensor::new([2], vec![3.0, 4.0]);
     let squares = |decay_biases: bool| model.squares(&Tape::new(), decay_biases).item();
     assert!((squares(true) - squares(false) - 25.0).abs() < 1e-4);

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use cotangent_apps_attention::attention::Scores;
 use cotangent_apps_attention::graph::labelled_graph::LabelledGraph;
-use cotangent_apps_attention::graph::{APP, GraphMetrics, published};
+use cotangent_apps_attention::graph::{APP, Decided, GraphMetrics, Split, published};
 
 use crate::common::{App, Dir, bytes};
 use crate::shared::scenarios::Training;
@@ -222,6 +222,7 @@ fn published_figures_are_for_the_papers_settings() {
     use cotangent_apps_attention::graph::GraphConfig;
     use cotangent_apps_common::config;
     let protocol: GraphConfig = config::parse(&["--attention", "polar-distance", "--seeds", "20"]);
+    let protocol = protocol.complete(Split::Nodes);
     let plain = AttentionOptions::default();
     let accuracies = |graph: &str, attention: &str, options: AttentionOptions| {
         let attention = attention.to_owned();
@@ -245,7 +246,7 @@ fn published_figures_are_for_the_papers_settings() {
     assert_eq!(accuracies("cora", "dot", plain), [83.4]);
     assert!(accuracies("cora", "dot", AttentionOptions { learn_sharpness, ..plain }).is_empty());
     assert!(accuracies("airport", "dot", plain).is_empty());
-    let fewer = GraphConfig { attention: "dot".to_owned(), heads: 4, ..protocol.clone() };
+    let fewer = GraphConfig { attention: "dot".to_owned(), heads: Some(4), ..protocol.clone() };
     assert!(published("cora", &fewer).is_empty());
     // The protocol of Tseng et al. has their figures alone; half of it has none.
     let additive =
@@ -253,6 +254,13 @@ fn published_figures_are_for_the_papers_settings() {
     assert!(published("cora", &additive).is_empty());
     let found = published("cora", &GraphConfig { decay_biases: true, ..additive });
     assert_eq!(found, [(83.1, "Tseng et al. 2023")]);
+    // On several graphs the paper's program tests the last model.
+    let ppi: GraphConfig = config::parse(&["--attention", "penumbral", "--last"]);
+    let ppi = ppi.complete(Split::Graphs);
+    assert_eq!(published("ppi", &ppi), [(99.0, "Tseng et al. 2023")]);
+    for other in [GraphConfig { last: false, ..ppi.clone() }, GraphConfig { heads: Some(2), ..ppi }] {
+        assert!(published("ppi", &other).is_empty());
+    }
 }
 
 /// Features may be a table of numbers. Zeros are left out, and rows are scaled.
@@ -373,7 +381,7 @@ fn pictures_with_and_without_dropout() {
         let (printed, metrics, out) = run(&d, &path, weights, &more);
         assert!(metrics.test.mean > 0.8 && metrics.outcomes.len() == 2, "{printed}");
         let undropped = crate::common::metrics::<GraphMetrics>(&format!("{out}/without-dropout"));
-        assert_eq!((undropped.config.dropout, undropped.outcomes.len()), (0.0, 1));
+        assert_eq!((undropped.config.dropout, undropped.outcomes.len()), (Some(0.0), 1));
         let picture = |folder: &str, layer: usize| {
             let drawn = bytes(&format!("{out}/{folder}"), &format!("embeddings-{layer}.svg"));
             String::from_utf8(drawn).unwrap().replace('\n', " ")
@@ -406,4 +414,68 @@ fn every_attention_in_one_command() {
         let line = format!("{:>15}  this run, {score} attention", metrics.test.percent());
         assert!(printed.contains(&line), "{printed}");
     }
+}
+
+/// Graphs are generated, learned by batches, and tested on unseen ones. The form of the data is known by
+/// their files, and decides the defaults.
+#[test]
+fn labels_of_unseen_graphs_are_learned() {
+    let d = Dir::new();
+    let (graphs, same) = (d.path("graphs"), d.path("same"));
+    let small = "--graphs 5 --held-out 1 --nodes 20 --features 3 --labels 2 --seed 3";
+    let generate = |out: &str| {
+        let args = ["generate", "--out", out].into_iter().chain(small.split_whitespace());
+        GRAPH.succeeds(&args.collect::<Vec<_>>())
+    };
+    let printed = generate(&graphs);
+    assert!(printed.contains("3 features, 2 labels; 5 graphs for training, 1 for validation, 1 for testing"));
+    generate(&same);
+    for part in ["train", "valid", "test"] {
+        for what in ["graph.json", "feats.npy", "labels.npy", "graph_id.npy"] {
+            let file = format!("{part}_{what}");
+            assert!(bytes(&graphs, &file) == bytes(&same, &file), "{file}");
+        }
+    }
+    let more = "--heads 2 --head-dim 4 --epochs 3 --attention penumbral";
+    let (printed, metrics, out) = run(&d, &graphs, "out", more);
+    assert!(printed.contains("test micro-F1 in %, mean and 95 % interval of 1 seeds"), "{printed}");
+    assert_eq!((metrics.graphs, metrics.sizes[2]), (Some([5, 1, 1]), 3));
+    let decided = metrics.config.decided();
+    let wanted = Decided { heads: 2, head_dim: 4, epochs: 3, ..Split::Graphs.defaults() };
+    assert_eq!(decided, wanted);
+    for layer in 1..=3 {
+        let drawn = String::from_utf8(bytes(&out, &format!("embeddings-{layer}.svg"))).unwrap();
+        assert!(drawn.replace('\n', " ").contains(&format!("layer {layer}, first head")), "{layer}");
+    }
+    let threads = |threads: &str| run(&d, &graphs, threads, &format!("{more} --threads {threads}")).2;
+    assert!(bytes(&threads("1"), "model.safetensors") == bytes(&threads("2"), "model.safetensors"));
+    let wrong = Path::new(&graphs).join("valid_graph.json");
+    std::fs::write(wrong, "{\"nodes\": [{\"id\": 0}],\n\"links\": [{\"source\": 0}]}").unwrap();
+    let error = GRAPH.fails(&["--path", &graphs, "--out", &out]);
+    assert!(error.contains("valid_graph.json:2: column ") && error.contains("target"), "{error}");
+}
+
+/// One graph can have more layers, skip connections and no bias; its defaults are written as before.
+#[test]
+fn one_graph_takes_the_options_of_several() {
+    let d = Dir::new();
+    let path = groups(&d, true);
+    let (_, plain, out) = run(&d, &path, "plain", "--epochs 2");
+    assert_eq!(
+        (plain.config.decided(), plain.graphs),
+        (Decided { epochs: 2, ..Split::Nodes.defaults() }, None)
+    );
+    let written = String::from_utf8(bytes(&out, "metrics.json")).unwrap();
+    assert!(!written.contains("stack") && !written.contains("graphs") && written.contains("\"heads\": 8"));
+    let more = "--epochs 40 --lr 0.05 --dropout 0.3 --layers 3 --skip true --bias false";
+    let (_, deep, out) = run(&d, &path, "deep", more);
+    assert!(deep.test.mean > 0.8, "{:?}", deep.outcomes);
+    // W, S, two vectors, γ and c of each layer: 30 features, heads of 8 by 8, 3 classes.
+    assert_eq!(deep.parameters, 2 * (30 * 64 + 64 * 64 + 64 * 3) + 2 * (64 + 64 + 3) + 3 * 2);
+    assert!(String::from_utf8(bytes(&out, "metrics.json")).unwrap().contains("\"skip\": true"));
+    let fails = |args: &[&str]| GRAPH.fails(&[&["--path", &path, "--out", &out], args].concat());
+    assert_eq!(fails(&["--layers", "1"]), "--layers 1: at least 2 is needed");
+    let message = GRAPH.run(&["--path", &path, "--out", &out, "--batch", "2"]);
+    let message = String::from_utf8(message.stderr).unwrap();
+    assert!(message.contains("--batch 2: there is one graph, whose nodes are split"), "{message}");
 }
