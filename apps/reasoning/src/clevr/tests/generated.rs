@@ -171,6 +171,46 @@ fn blocks_do_not_depend_on_threads() {
     assert!(texts(9, 2) != texts(10, 2) && texts(9, 2) != texts(9, 3));
 }
 
+/// The questions of a block are drawn from the stream of its seed and number, whatever was generated before
+/// it: the first of each block is what the first template finds with that stream.
+#[test]
+fn the_questions_of_a_block_have_a_stream_of_their_own() {
+    use crate::clevr::balance::Balance;
+    use crate::clevr::instance::find;
+    use crate::clevr::options::Descriptions;
+    let templates = published();
+    let first = |seed: u64, scene: &Scene, number: u64| {
+        let rng = &mut rng::stream(seed, "clevr questions", number);
+        let found = templates.iter().enumerate().find_map(|(family, template)| {
+            let balance = Balance::new(template.answer);
+            Some((family, find(template, scene, &Descriptions::new(scene), &balance, rng)?))
+        });
+        let (family, instance) = found.expect("a template with an instance");
+        let template = &templates[family];
+        (family, wording::word(&template.texts, &template.parameters, &instance.values, rng))
+    };
+    let mut with_other_streams = 0;
+    for (seed, number) in [(9, 0), (9, 2), (9, 3), (9, 7), (10, 2), (10, 3)] {
+        let block = Generator::new(seed, "val").block(number, 2);
+        let question = &block.questions[0];
+        let own = first(seed, &block.scenes[0], number);
+        assert_eq!((question.family, &question.text), (Some(own.0), &own.1), "seed {seed}, block {number}");
+        with_other_streams += usize::from(first(seed, &block.scenes[0], number + 1) != own);
+        with_other_streams += usize::from(first(seed + 1, &block.scenes[0], number) != own);
+        // How many scenes are made of a block changes none of the first.
+        let longer = Generator::new(seed, "train").block(number, 5);
+        assert_eq!(longer.questions[..block.questions.len()], block.questions);
+    }
+    // The blocks before it change nothing.
+    let (later, alone) =
+        (Generator::new(9, "val").generate(2, BLOCK + 2), Generator::new(9, "val").block(3, 2));
+    let after: Vec<_> = later.questions.iter().filter(|question| question.scene >= BLOCK).collect();
+    assert_eq!(after.len(), alone.questions.len());
+    assert!(after.iter().zip(&alone.questions).all(|(a, b)| a.text == b.text && a.answer == b.answer));
+    // Other streams ask otherwise: the comparison above can fail.
+    assert!(with_other_streams > 6, "{with_other_streams}");
+}
+
 #[test]
 fn other_is_dropped_where_descriptions_differ() {
     let template = &published()[9 + 16 + 6 + 12];
