@@ -138,28 +138,7 @@ pub(crate) fn train(
         None
     };
     let order = order(&*ranks, partition, resumed.as_ref(), &directory)?;
-    let graph_directory = job::graph_directory(&*ranks, &directory)?;
-    if graph_directory == directory && stored(&directory, edges, partition)?.is_none() {
-        if resumed.is_some() && ranks.rank() == 0 {
-            let message = "the checkpoint does not fit: a run on other edges or in other parts";
-            return Err(AppError::content(&directory.join(CHECKPOINT), message));
-        }
-        prepare_graph(&directory, edges, config, (partition, order, &*ranks))?;
-    }
-    // Rank 0 may have prepared that of others.
-    ranks.barrier()?;
-    let graph = StoredGraph::open(&graph_directory)?;
-    job::check(ranks.size(), graph.parts())?;
-    let mut hasher = DefaultHasher::new();
-    let settings = serde_json::to_vec(&(env!("CARGO_PKG_VERSION"), config, &graph.index.starts));
-    (settings.expect("settings are JSON"), graph.index.fingerprint).hash(&mut hasher);
-    ranks.agree(hasher.finish())?;
-    if let Some(state) = &resumed
-        && state.graph != graph.index.fingerprint
-    {
-        let message = "the checkpoint does not fit: a run on other edges";
-        return Err(AppError::content(&directory.join(CHECKPOINT), message));
-    }
+    let graph = agreed_graph(&directory, edges, (config, partition), (resumed.as_ref(), order, &*ranks))?;
     say!("{} nodes, {} pairs ({}) in {} parts", graph.nodes(), graph.pairs(), run.source, graph.parts());
     let state = match resumed {
         Some(state) => State { config: config.clone(), ..state },
@@ -169,6 +148,38 @@ pub(crate) fn train(
         Precision::F32 => train_in::<f32>(&graph, &directory, run, (state, &*ranks)),
         Precision::F64 => train_in::<f64>(&graph, &directory, run, (state, &*ranks)),
     }
+}
+
+/// The graph in parts, the same on all ranks. It is prepared if an earlier run has not left it.
+fn agreed_graph(
+    directory: &Path,
+    edges: &Edges<'_>,
+    (config, partition): (&EmbeddingConfig, &PartitionOptions),
+    (resumed, order, ranks): (Option<&State>, Order, &dyn Exchange),
+) -> Result<StoredGraph> {
+    let unfit = |message: &str| {
+        let message = format!("the checkpoint does not fit: a run on other edges{message}");
+        Err(AppError::content(&directory.join(CHECKPOINT), message))
+    };
+    let graph_directory = job::graph_directory(ranks, directory)?;
+    if graph_directory == directory && stored(directory, edges, partition)?.is_none() {
+        if resumed.is_some() && ranks.rank() == 0 {
+            return unfit(" or in other parts");
+        }
+        prepare_graph(directory, edges, config, (partition, order, ranks))?;
+    }
+    // Rank 0 may have prepared that of others.
+    ranks.barrier()?;
+    let graph = StoredGraph::open(&graph_directory)?;
+    job::check(ranks.size(), graph.parts())?;
+    let mut hasher = DefaultHasher::new();
+    let settings = serde_json::to_vec(&(env!("CARGO_PKG_VERSION"), config, &graph.index.starts));
+    (settings.expect("settings are JSON"), graph.index.fingerprint).hash(&mut hasher);
+    ranks.agree(hasher.finish())?;
+    if resumed.is_some_and(|state| state.graph != graph.index.fingerprint) {
+        return unfit("");
+    }
+    Ok(graph)
 }
 
 /// The order of the buckets. Several ranks need rounds of disjoint ones.
