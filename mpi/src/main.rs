@@ -15,7 +15,8 @@ use cotangent_apps_common::ranks;
 
 use world::World;
 
-const USAGE: &str = "mpirun -n RANKS cotangent-mpi [--ranks RANKS] poincare|transformer|lm|vit|dit ARGUMENTS…";
+const USAGE: &str =
+    "mpirun -n RANKS cotangent-mpi [--ranks RANKS] poincare|transformer|lm|vit|dit ARGUMENTS…";
 
 fn main() -> ExitCode {
     let (mpi, world) = match World::start() {
