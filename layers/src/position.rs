@@ -87,8 +87,8 @@ pub fn sinusoidal<T: Float>(len: usize, width: usize) -> Tensor<T> {
 }
 
 /// Sinusoidal positions of the cells of a square grid, `[side · side, width]`, row by row: the first half of
-/// a cell's numbers is [`sinusoidal`] of its row, the others of its column. Peebles & Xie 2023 (*DiT*), section
-/// 3.2, after Dosovitskiy et al. 2021.
+/// a cell's numbers is [`sinusoidal`] of its row, the others of its column. Peebles & Xie 2023 (*DiT*),
+/// section 3.2, after Dosovitskiy et al. 2021.
 ///
 /// ```
 /// use cotangent_layers::position::{sinusoidal, sinusoidal_grid};

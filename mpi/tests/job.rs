@@ -101,7 +101,8 @@ fn a_killed_job_goes_on_with_other_ranks() {
     assert_eq!(model(&out), model(&whole));
 }
 
-/// An embedding in parts has the same bits with any number of ranks. A killed job goes on with another number.
+/// An embedding in parts has the same bits with any number of ranks. A killed job goes on with another
+/// number.
 #[test]
 fn ranks_train_an_embedding() {
     let directory = tempfile::tempdir().unwrap();

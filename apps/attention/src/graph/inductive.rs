@@ -9,7 +9,7 @@ use cotangent_apps_common::confusion::Confusion;
 
 use super::graph_collection::{GraphCollection, MultiLabelGraph};
 use super::model::GraphModel;
-use super::training::{Task, Validation};
+use super::training::{GraphTask, Validation};
 use crate::training::each_batch;
 
 #[cfg(test)]
@@ -42,7 +42,7 @@ impl Batches for LabelTask<'_> {
     }
 }
 
-impl Task for LabelTask<'_> {
+impl GraphTask for LabelTask<'_> {
     fn loss<'t>(&self, model: &GraphModel, tape: &'t Tape<f32>, items: &[u32]) -> Var<'t, f32> {
         let graphs: Vec<&MultiLabelGraph> =
             items.iter().map(|&item| &self.graphs.parts[0][item as usize]).collect();

@@ -9,7 +9,7 @@ use cotangent_apps_common::config;
 use super::data::Split;
 use super::labelled_graph::LabelledGraph;
 use super::pictures::points_of;
-use super::training::Task;
+use super::training::GraphTask;
 use super::*;
 use crate::attention::{AggregateOption, AttentionOptions};
 

@@ -28,7 +28,7 @@ impl Batches for WholeGraph {
 }
 
 /// What a model learns from some data.
-pub(super) trait Task: Batches + Sync {
+pub(super) trait GraphTask: Batches + Sync {
     /// The mean loss of some items.
     fn loss<'t>(&self, model: &GraphModel, tape: &'t Tape<f32>, items: &[u32]) -> Var<'t, f32>;
 
@@ -95,7 +95,7 @@ pub(super) type Pictured<'a> = (&'a Path, &'a str);
 /// [`GraphConfig::last`] that of the last epoch. If `pictured` is given, it is written and drawn.
 pub(super) fn train(
     data: &GraphData,
-    task: &impl Task,
+    task: &impl GraphTask,
     config: &GraphConfig,
     score: &dyn Score<f32>,
     seed: u64,

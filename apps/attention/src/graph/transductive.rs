@@ -8,7 +8,7 @@ use cotangent::prelude::*;
 
 use super::labelled_graph::LabelledGraph;
 use super::model::GraphModel;
-use super::training::{Task, Validation, WholeGraph};
+use super::training::{GraphTask, Validation, WholeGraph};
 
 /// The classes of the nodes of one graph.
 pub(super) struct NodeTask<'a> {
@@ -41,7 +41,7 @@ impl Batches for NodeTask<'_> {
     }
 }
 
-impl Task for NodeTask<'_> {
+impl GraphTask for NodeTask<'_> {
     fn loss<'t>(&self, model: &GraphModel, tape: &'t Tape<f32>, epoch: &[u32]) -> Var<'t, f32> {
         tape.training(rng::stream(self.seed, "dropout", epoch[0].into()));
         let logits = self.logits(model, tape).gather(&self.graph.train);

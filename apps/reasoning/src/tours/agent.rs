@@ -124,8 +124,8 @@ impl Agent {
 }
 
 /// What the target network says of the open city that the online network prefers, for each state:
-/// `Q⁻(s, b)` with `b = argmax Q(s, ·)`. This is eq. 4 of van Hasselt, Guez, Silver 2016. Plain Q-learning takes
-/// `max Q⁻(s, ·)`, the largest of several uncertain values, and its errors add up along the tour.
+/// `Q⁻(s, b)` with `b = argmax Q(s, ·)`. This is eq. 4 of van Hasselt, Guez, Silver 2016. Plain Q-learning
+/// takes `max Q⁻(s, ·)`, the largest of several uncertain values, and its errors add up along the tour.
 pub(super) fn best_values(states: &[State<'_>], online: &[f32], target: &[f32]) -> Vec<f32> {
     let cities = states[0].cities.len();
     let rows = online.chunks_exact(cities).zip(target.chunks_exact(cities));

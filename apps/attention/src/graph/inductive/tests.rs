@@ -52,10 +52,10 @@ fn micro_f1_counts_all_labels_together() {
     let found = decisions(&logits, &labels);
     assert_eq!(found.counts, [[2, 1], [1, 2]]);
     assert!((found.f1(1) - 4.0 / 6.0).abs() < 1e-15);
-    // Of two graphs together it is that of the sums, and no mean of both.
-    let mut both = found.clone();
-    both.merge(&decisions(&[1.0], &[1.0]));
-    assert!((both.f1(1) - 6.0 / 8.0).abs() < 1e-15);
+    // Of two graphs together it is that of the sums, and no mean of the two.
+    let mut together = found.clone();
+    together.merge(&decisions(&[1.0], &[1.0]));
+    assert!((together.f1(1) - 6.0 / 8.0).abs() < 1e-15);
 }
 
 /// Loss and F1 over several graphs are those of their union.
