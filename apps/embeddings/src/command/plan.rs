@@ -63,7 +63,7 @@ pub(crate) struct Plan {
     /// Seconds that a message takes besides, with --ranks.
     #[arg(long, default_value_t = 1e-4, help_heading = RUN)]
     latency: f64,
-    /// Measure the speed of training and of the disk on this machine, in place of these two options: trains a tree of a million nodes in this
+    /// Measure --pairs-per-second and --disk-speed on this machine: trains a tree of a million nodes in this
     /// directory, which needs 300 MB there.
     #[arg(long, value_name = "DIR", help_heading = RUN)]
     measure: Option<PathBuf>,
@@ -113,12 +113,12 @@ pub(crate) fn plan(args: &Plan) -> Result<()> {
     job::check(ranks, parts)?;
     let speed = Speed { pairs, disk: disk.0, link: args.bandwidth.0, latency: args.latency };
     let schedule = Schedule { seed: config.seed, epochs: config.epochs, order };
-    let course = if ranks > 1 { Some(demand.course(parts, schedule, speed)) } else { None };
+    let forecast = if ranks > 1 { Some(demand.forecast(parts, schedule, speed)) } else { None };
     // Parts come and go while pairs are trained.
     let traffic = demand.traffic(parts);
-    let seconds = match course {
+    let seconds = match forecast {
         None => (args.edges / pairs).max(traffic / disk.0),
-        Some(course) => course.seconds / config.epochs.max(1) as f64,
+        Some(forecast) => forecast.seconds / config.epochs.max(1) as f64,
     };
     let prediction = Prediction {
         parts,
@@ -126,7 +126,7 @@ pub(crate) fn plan(args: &Plan) -> Result<()> {
         disk_bytes: demand.disk(),
         bytes_per_epoch: traffic,
         seconds_per_epoch: seconds,
-        sent_bytes: course.map_or(0.0, |course| course.sent),
+        sent_bytes: forecast.map_or(0.0, |forecast| forecast.sent),
     };
     print::event("result", &prediction);
     say!(
@@ -135,8 +135,8 @@ pub(crate) fn plan(args: &Plan) -> Result<()> {
         Bytes(prediction.disk_bytes)
     );
     say!("an epoch: {} read and written, {seconds:.0} s", Bytes(traffic));
-    if let Some(course) = course {
-        say!("{} epochs on {ranks} ranks: {} of points sent", config.epochs, Bytes(course.sent));
+    if let Some(forecast) = forecast {
+        say!("{} epochs on {ranks} ranks: {} of points sent", config.epochs, Bytes(forecast.sent));
     }
     Ok(())
 }

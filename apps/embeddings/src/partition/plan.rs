@@ -90,7 +90,7 @@ pub(crate) struct Speed {
 
 /// What a training by several ranks sends, and how long it takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Course {
+pub(crate) struct Forecast {
     /// Bytes of parts that are sent in the whole training.
     pub(crate) sent: f64,
     /// Seconds of all epochs.
@@ -190,12 +190,12 @@ impl Demand {
 
     /// What a training by several ranks sends, and how long it takes. A turn takes as long as its slowest
     /// rank. Parts that nobody trains travel meanwhile, the others after it.
-    pub(crate) fn course(&self, parts: usize, schedule: Schedule, speed: Speed) -> Course {
+    pub(crate) fn forecast(&self, parts: usize, schedule: Schedule, speed: Speed) -> Forecast {
         let part = self.table() / parts as f64;
         let bucket = self.edges / schedule::count(parts) as f64;
         let training = bucket / speed.pairs;
         let mut location = vec![0; parts];
-        let mut course = Course { sent: 0.0, seconds: 0.0 };
+        let mut forecast = Forecast { sent: 0.0, seconds: 0.0 };
         let mut last = 0.0;
         let followed = schedule.epochs.min(FOLLOWED);
         for turn in Turns::new(Schedule { epochs: followed, ..schedule }, parts, self.ranks, 0) {
@@ -205,25 +205,25 @@ impl Demand {
                     bytes[go.from][0] += part;
                     bytes[go.to][1] += part;
                     location[go.part] = go.to;
-                    course.sent += part;
+                    forecast.sent += part;
                 }
                 let longest = bytes.iter().flatten().fold(0.0, |longest: f64, &bytes| longest.max(bytes));
                 if transfers.is_empty() { 0.0 } else { longest / speed.link + speed.latency }
             });
             // Those at rest travel while the turn before is trained.
-            course.seconds += f64::max(last, resting) + trained;
+            forecast.seconds += f64::max(last, resting) + trained;
             let moved = turn.buckets.iter().flatten().map(|&bucket| distinct(bucket).len()).max();
             let disk = 2.0 * moved.unwrap_or(0) as f64 * part / speed.disk;
             last = if self.ranks * 2 < parts { f64::max(training, disk) } else { training };
         }
-        course.seconds += last;
+        forecast.seconds += last;
         let factor = if followed > 0 { schedule.epochs as f64 / followed as f64 } else { 0.0 };
-        course = Course { sent: course.sent * factor, seconds: course.seconds * factor };
+        forecast = Forecast { sent: forecast.sent * factor, seconds: forecast.seconds * factor };
         // At the end all parts go to rank 0.
         let elsewhere = location.iter().filter(|&&rank| rank != 0).count() as f64;
-        course.sent += elsewhere * part;
-        course.seconds += elsewhere * part / speed.link;
-        course
+        forecast.sent += elsewhere * part;
+        forecast.seconds += elsewhere * part / speed.link;
+        forecast
     }
 
     /// The smallest number of parts whose training fits in so much memory.
@@ -296,6 +296,31 @@ mod tests {
             [4e9, 5.04e8, 17.0].map(|bytes| Bytes(bytes).to_string()),
             ["4.0 GB", "504.0 MB", "0.0 KB"]
         );
+    }
+
+    /// Of eight parts four ranks train two turns of single parts and seven of pairs; two ranks twice as many.
+    #[test]
+    fn a_forecast_counts_turns_and_messages() {
+        let demand = |ranks| Demand {
+            nodes: 8.0,
+            edges: 36.0,
+            name: 1.0,
+            weighted: false,
+            point: 1.0,
+            width: 1.0,
+            lock_free: false,
+            by_degree: false,
+            order: Order::Tournament,
+            ranks,
+        };
+        let schedule = Schedule { seed: 1, epochs: 1, order: Order::Tournament };
+        let fast = Speed { pairs: 1.0, disk: f64::INFINITY, link: f64::INFINITY, latency: 0.0 };
+        let forecast = |ranks, speed| demand(ranks).forecast(8, schedule, speed);
+        assert_eq!([4, 2].map(|ranks| forecast(ranks, fast).seconds), [9.0, 18.0]);
+        // Every rank gets at least one part before each of the seven turns, in a second; so many at the end.
+        let slow = forecast(4, Speed { link: 1.0, ..fast });
+        assert!(slow.seconds >= 9.0 + 7.0 + 6.0 && slow.sent >= 7.0 * 4.0 + 6.0, "{slow:?}");
+        assert!(forecast(4, Speed { latency: 1.0, ..fast }).seconds >= 9.0 + 7.0);
     }
 
     #[test]

@@ -134,7 +134,7 @@ fn what_is_sent_was_predicted() {
     };
     let schedule = Schedule { seed: job.config.seed, epochs: 2, order: Order::Tournament };
     let speed = Speed { pairs: 1e5, disk: 1e9, link: 1e9, latency: 1e-3 };
-    let sent = demand.course(parts, schedule, speed).sent;
+    let sent = demand.forecast(parts, schedule, speed).sent;
     let measured = metrics.sent_bytes.unwrap() as f64;
     assert!((measured / sent - 1.0).abs() < 0.05, "{measured}, predicted {sent}");
 }
