@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cotangent::optim::exchange::{Alone, Exchange, Threads};
+use cotangent::optim::exchange::{Alone, Exchange, ExchangeError, Threads};
 use cotangent::prelude::Device;
-use cotangent_apps_common::error::Result;
+use cotangent_apps_common::error::AppError;
 use cotangent_apps_common::options;
 use cotangent_apps_common::precision::Precision;
 
@@ -26,6 +26,47 @@ struct Job<'a> {
     parts: usize,
     resume: bool,
     checkpoint_every: u64,
+    /// Whether each rank is on a machine of its own, with its own disk.
+    has_own_disk: bool,
+}
+
+/// A rank that does not see the disk of rank 0.
+#[derive(Debug)]
+struct OwnDisk(Arc<dyn Exchange>);
+
+impl Exchange for OwnDisk {
+    fn rank(&self) -> usize {
+        self.0.rank()
+    }
+
+    fn size(&self) -> usize {
+        self.0.size()
+    }
+
+    fn all_to_all(&self, blocks: &[&[u8]]) -> Result<Vec<Vec<u8>>, ExchangeError> {
+        self.0.all_to_all(blocks)
+    }
+
+    fn send(&self, to: usize, block: &[u8]) -> Result<(), ExchangeError> {
+        self.0.send(to, block)
+    }
+
+    fn receive(&self, from: usize) -> Result<Vec<u8>, ExchangeError> {
+        self.0.receive(from)
+    }
+
+    fn abort(&self, code: i32) -> ! {
+        self.0.abort(code)
+    }
+
+    /// A path of rank 0 leads nowhere here.
+    fn broadcast(&self, root: usize, block: &[u8]) -> Result<Vec<u8>, ExchangeError> {
+        let mut block = self.0.broadcast(root, block)?;
+        if self.rank() > 0 && block.starts_with(b"/") {
+            block.extend(b"-elsewhere");
+        }
+        Ok(block)
+    }
 }
 
 impl Job<'_> {
@@ -34,11 +75,12 @@ impl Job<'_> {
     }
 
     /// Trains the mammals' first edges as one of the ranks.
-    fn train(&self, ranks: Arc<dyn Exchange>) -> Result<EmbeddingMetrics> {
+    fn train(&self, ranks: Arc<dyn Exchange>) -> Result<EmbeddingMetrics, AppError> {
         let mut graph = edges::mammals();
         graph.pairs.truncate(400);
         let own = self.own(ranks.rank());
         std::fs::create_dir_all(&own).unwrap();
+        let ranks = if self.has_own_disk { Arc::new(OwnDisk(ranks)) } else { ranks };
         let partition = PartitionOptions {
             partitions: Some(self.parts),
             tournament: true,
@@ -85,7 +127,7 @@ fn config() -> EmbeddingConfig {
     EmbeddingConfig { epochs: 2, dim: 2, lr: 0.1, burn_in: 1, learn_kappa: true, ..default_config() }
 }
 
-/// Ranks train the bits of one process, and go on with another number of ranks.
+/// Ranks train the bits of one process, with a disk in common or none, and go on with another number of ranks.
 #[test]
 fn any_number_of_ranks_trains_the_same_bits() {
     let directory = tempfile::tempdir().unwrap();
@@ -97,6 +139,7 @@ fn any_number_of_ranks_trains_the_same_bits() {
             parts,
             resume,
             checkpoint_every: if name == "alone" { u64::MAX } else { 0 },
+            has_own_disk: name == "resumed",
         };
         let (points, metrics) = job("alone", 3, false).points(1);
         assert!(metrics.loss[2] < metrics.loss[0] && metrics.geometry != metrics.config.geometry);
@@ -125,6 +168,7 @@ fn what_is_sent_was_predicted() {
         parts,
         resume: false,
         checkpoint_every: u64::MAX,
+        has_own_disk: false,
     };
     let (_, metrics) = job.points(3);
     let demand = Demand {
@@ -137,4 +181,27 @@ fn what_is_sent_was_predicted() {
     let sent = demand.forecast(parts, schedule, speed).sent;
     let measured = metrics.sent_bytes.unwrap() as f64;
     assert!((measured / sent - 1.0).abs() < 0.05, "{measured}, predicted {sent}");
+}
+
+/// Ranks with other settings end before they train, and the error says who differs.
+#[test]
+fn ranks_that_differ_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let errors = Threads::run(2, |ranks| {
+        let lr = [0.1, 0.2][ranks.rank()];
+        let job = Job {
+            directory: directory.path(),
+            name: "differ",
+            config: EmbeddingConfig { lr, ..config() },
+            parts: 4,
+            resume: false,
+            checkpoint_every: 0,
+            has_own_disk: false,
+        };
+        job.train(ranks).map(drop).unwrap_err().to_string()
+    });
+    for (rank, error) in errors.iter().enumerate() {
+        let expected = "rank 1 has another version, other settings, data or weights than rank 0";
+        assert_eq!(*error, format!("rank {rank} of 2: {expected}"));
+    }
 }
