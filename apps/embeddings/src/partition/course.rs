@@ -204,9 +204,10 @@ impl<'a, T: Shared> Course<'a, T> {
                 arrived.parts.extend(self.pass_on(&next.trained)?);
             }
             let rate = pairs_trained / before.elapsed().as_secs_f64();
-            let loss = self.state.losses.last().copied().unwrap_or(f64::NAN);
             progress.update(turn.steps, || {
-                vec![Figure::new("loss", loss, 4), Figure::new("pairs_per_second", rate, 0)]
+                // There is no loss before the first epoch has ended.
+                let loss = self.state.losses.last().map(|&loss| Figure::new("loss", loss, 4));
+                loss.into_iter().chain([Figure::new("pairs_per_second", rate, 0)]).collect()
             });
         }
         progress.finish();
