@@ -18,10 +18,33 @@ impl<M: Steps, T: Float> Embedding<M, T> {
     /// Points whose coordinates about the origin are uniform in `[-range, range]` (Nickel & Kiela 2017,
     /// section 4, with range 0.001).
     pub fn uniform(name: &str, manifold: M, n: usize, dim: usize, range: f64, rng: &mut Rng) -> Self {
-        let mut table = Tensor::zeros([n, manifold.ambient(dim)]);
+        let mut draw = |offset: &mut f64| *offset = rng.random_range(-range..=range);
+        Self::about_origin(name, manifold, n, dim, |_, offsets| offsets.iter_mut().for_each(&mut draw))
+    }
+
+    /// Points about the origin: `draw(i, offsets)` fills in by how much the coordinates of point i differ
+    /// from the origin's. On a hyperboloid or a sphere, these are all but the first one.
+    pub fn about_origin(
+        name: &str,
+        manifold: M,
+        n: usize,
+        dim: usize,
+        mut draw: impl FnMut(usize, &mut [f64]),
+    ) -> Self {
+        let mut origin = Origin { row: vec![T::zero(); manifold.ambient(dim)], free: Vec::new() };
+        manifold.factors(0..origin.row.len(), &mut origin);
+        let Origin { row: origin, free } = origin;
+        let mut table = Tensor::zeros([n, origin.len()]);
+        let mut offsets = vec![0.0; free.len()];
         for i in 0..n {
+            draw(i, &mut offsets);
             let row = table.row_mut(i);
-            manifold.factors(0..row.len(), &mut NearOrigin { row, range, rng });
+            row.copy_from_slice(&origin);
+            free.iter().zip(&offsets).for_each(|(&c, &offset)| row[c] = row[c] + T::nearest(offset));
+        }
+        for rows in table.data_mut().chunks_mut(TOGETHER * origin.len()) {
+            let points = Tensor::new([rows.len() / origin.len(), origin.len()], rows.to_vec());
+            rows.copy_from_slice(manifold.project(&Tape::new().constant(&points)).to_tensor().data());
         }
         Embedding { points: Param::new(name, manifold, table) }
     }
@@ -37,21 +60,19 @@ impl<M: Steps, T: Float> Embedding<M, T> {
     }
 }
 
-/// Makes a row a point whose coordinates about the origin are uniform in `[-range, range]`.
-struct NearOrigin<'a, T> {
-    row: &'a mut [T],
-    range: f64,
-    rng: &'a mut Rng,
+/// Rows that are projected together.
+const TOGETHER: usize = 1 << 12;
+
+/// Collects the origin of a space, and which of its coordinates may differ there.
+struct Origin<T> {
+    row: Vec<T>,
+    free: Vec<usize>,
 }
 
-impl<T: Float> FactorVisitor for NearOrigin<'_, T> {
+impl<T: Float> FactorVisitor for Origin<T> {
     fn factor<M: Steps>(&mut self, manifold: &M, coordinates: Range<usize>) {
         let dim = manifold.dimension(coordinates.len());
-        let mut point = manifold.origin::<T>(dim);
-        let first = coordinates.len() - dim;
-        for c in &mut point[first..] {
-            *c = *c + T::nearest(self.rng.random_range(-self.range..=self.range));
-        }
-        self.row[coordinates].copy_from_slice(&manifold.project(&point));
+        self.row[coordinates.clone()].copy_from_slice(&manifold.origin::<T>(dim));
+        self.free.extend(coordinates.end - dim..coordinates.end);
     }
 }

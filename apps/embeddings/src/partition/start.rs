@@ -1,27 +1,29 @@
 //! Where the points of a graph in parts start.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use cotangent::prelude::*;
 use cotangent_apps_common::error::Result;
+use rand::RngExt;
 use rayon::prelude::*;
 
 use crate::partition::store::StoredGraph;
 use crate::train::config::EmbeddingConfig;
-use crate::train::initial_points::{self, Start};
+use crate::train::initial_points::{self, RANGE, Start};
 
-/// Nodes that a thread takes together.
-const TOGETHER: usize = 1 << 14;
+/// Nodes that a thread takes together. The more they are, the more often they have the same ancestors.
+const TOGETHER: usize = 1 << 16;
 
-/// The largest number of ancestors that a point is carried along: those above are left out. It bounds the
-/// work where the graph is a long path, or has a circle.
+/// The largest number of ancestors that the nodes of a thread are carried along: those above are left out. It
+/// bounds the work where the graph is a long path.
 const ANCESTORS: usize = 64;
 
 /// No parent.
 const NONE: u32 = u32::MAX;
 
-/// The points that a training starts from. Each is a function of the seed and of its node's ancestors, and
-/// not of the parts.
+/// The points that a training starts from. Each is a function of the seed and of its node's ancestors, the
+/// nearest [`ANCESTORS`] at least.
 pub(crate) struct Points<'a> {
     graph: &'a StoredGraph,
     config: &'a EmbeddingConfig,
@@ -47,6 +49,14 @@ impl<'a> Points<'a> {
                     *parent = v;
                 }
             })?;
+            // Two nodes that are each other's parents are common where edges have no direction: the first
+            // of them stays.
+            for node in 0..parents.len() {
+                let parent = parents[node] as usize;
+                if node < parent && parents.get(parent) == Some(&(node as u32)) {
+                    parents[node] = NONE;
+                }
+            }
         }
         Ok(Points { graph, config, parents })
     }
@@ -58,58 +68,46 @@ impl<'a> Points<'a> {
         let mut rows = vec![T::zero(); nodes.len() * width];
         rows.par_chunks_mut(TOGETHER * width).enumerate().for_each(|(chunk, rows)| {
             let first = nodes.start + (chunk * TOGETHER) as u32;
-            let mut known = HashMap::new();
-            for (node, row) in (first..).zip(rows.chunks_exact_mut(width)) {
-                row.copy_from_slice(&self.point(&manifold, node, &mut known));
-            }
+            let nodes = first..first + (rows.len() / width) as u32;
+            self.fill(&manifold, nodes, rows);
         });
         rows
     }
 
-    /// A node's own point near the origin.
-    fn own<T: Float>(&self, manifold: &ProductSpace, node: u32) -> Row<T> {
-        let mut rng = rng::stream(self.config.seed, "initial", u64::from(node));
-        let points = initial_points::near_origin::<T>(*manifold, 1, self.config.dim, &mut rng);
-        Row::from(points.value().row(0))
+    /// Fills in the rows of some nodes' points.
+    fn fill<T: Float>(&self, manifold: &ProductSpace, nodes: Range<u32>, rows: &mut [T]) {
+        let (nodes, parents) = self.family(nodes);
+        let dim = self.config.dim;
+        let own = |i: usize, offsets: &mut [f64]| {
+            let mut rng = rng::stream(self.config.seed, "initial", u64::from(nodes[i]));
+            offsets.iter_mut().for_each(|offset| *offset = rng.random_range(-RANGE..=RANGE));
+        };
+        let mut points = Embedding::about_origin("embedding", *manifold, nodes.len(), dim, own).points;
+        initial_points::move_to_parents(&parents, manifold, dim, points.value_mut());
+        rows.copy_from_slice(&points.value().data()[..rows.len()]);
     }
 
-    /// A node's point: its own, carried to its parent's point. `known` has points of nodes whose ancestors
-    /// were all followed.
-    fn point<T: Float>(
-        &self,
-        manifold: &ProductSpace,
-        node: u32,
-        known: &mut HashMap<u32, Row<T>>,
-    ) -> Row<T> {
-        let (mut path, mut above) = (vec![node], None);
-        let mut complete = true;
-        while let Some(&parent) =
-            self.parents.get(path[path.len() - 1] as usize).filter(|&&parent| parent != NONE)
-        {
-            if let Some(point) = known.get(&parent) {
-                above = Some(point.clone());
-                break;
-            }
-            // Two nodes that are each other's parents are common where edges have no direction.
-            let returns = path.len() > 1 && path[path.len() - 2] == parent;
-            if returns || path.len() > ANCESTORS {
-                complete = false;
-                break;
-            }
-            path.push(parent);
+    /// Some nodes, and after them their ancestors; and the place among them of each one's parent.
+    fn family(&self, nodes: Range<u32>) -> (Vec<u32>, Vec<Option<u32>>) {
+        let mut nodes: Vec<u32> = nodes.collect();
+        if self.parents.is_empty() {
+            let parents = vec![None; nodes.len()];
+            return (nodes, parents);
         }
-        let origin = manifold.origin::<T>(self.config.dim);
-        while let Some(next) = path.pop() {
-            let own = self.own(manifold, next);
-            let point = match &above {
-                Some(parent) => initial_points::carried(manifold, [&origin, parent], &own),
-                None => own,
-            };
-            if complete && !path.is_empty() {
-                known.insert(next, point.clone());
+        let mut place: HashMap<u32, u32> = nodes.iter().copied().zip(0..).collect();
+        let mut parents = Vec::new();
+        for _ in 0..ANCESTORS {
+            for i in parents.len()..nodes.len() {
+                let parent = self.parents[nodes[i] as usize];
+                parents.push((parent != NONE).then(|| {
+                    *place.entry(parent).or_insert_with(|| {
+                        nodes.push(parent);
+                        nodes.len() as u32 - 1
+                    })
+                }));
             }
-            above = Some(point);
         }
-        above.expect("the node itself is on the path")
+        parents.resize(nodes.len(), None);
+        (nodes, parents)
     }
 }

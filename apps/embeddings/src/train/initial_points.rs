@@ -22,7 +22,7 @@ pub enum Start {
 }
 
 /// Largest absolute value of a coordinate about the origin, or the parent: Nickel & Kiela 2017.
-const RANGE: f64 = 1e-3;
+pub(crate) const RANGE: f64 = 1e-3;
 
 impl Start {
     /// The points of a graph's nodes before training, `dim` being their dimension.
@@ -35,57 +35,78 @@ impl Start {
     ) -> Param<ProductSpace, T> {
         let manifold = geometry.manifold();
         let mut rng = rng::stream(seed, "initial", 0);
-        let mut points = near_origin(manifold, graph.names.len(), dim, &mut rng);
+        let name = "embedding";
+        let mut points = Embedding::uniform(name, manifold, graph.names.len(), dim, RANGE, &mut rng).points;
         if self == Start::Parents {
-            move_to_parents(graph, &manifold, dim, points.value_mut());
+            move_to_parents(&parents(graph), &manifold, dim, points.value_mut());
         }
         points
     }
 }
 
-/// Points near the origin.
-pub(crate) fn near_origin<T: Float>(
-    manifold: ProductSpace,
-    nodes: usize,
-    dim: usize,
-    rng: &mut rng::Rng,
-) -> Param<ProductSpace, T> {
-    Embedding::uniform("embedding", manifold, nodes, dim, RANGE, rng).points
-}
+/// Points that are carried together.
+const TOGETHER: usize = 1 << 12;
 
-/// A point as far from its parent as it was from the origin.
-pub(crate) fn carried<M: Manifold, T: Float>(
+/// Carries each point's offset from the origin to its parent, parents first: the point is as far from its
+/// parent then as it was from the origin.
+pub(crate) fn move_to_parents<M: Manifold, T: Float>(
+    parents: &[Option<u32>],
     manifold: &M,
-    [origin, parent]: [&Row<T>; 2],
-    own: &Row<T>,
-) -> Row<T> {
-    let step = manifold.transport(origin, parent, &manifold.log(origin, own));
-    manifold.exp(parent, &step)
-}
-
-/// Carries each point's offset from the origin to its parent, parents first.
-fn move_to_parents<M: Manifold, T: Float>(graph: &Graph, manifold: &M, dim: usize, points: &mut Tensor<T>) {
-    let parents = parents(graph);
-    let origin = manifold.origin::<T>(dim);
-    let (mut moved, mut path) = (vec![false; parents.len()], Vec::new());
-    for node in 0..parents.len() {
-        // From the node up to the first one that was moved, or has no parent.
-        let mut next = Some(node);
-        while let Some(node) = next.filter(|&node| !moved[node]) {
-            moved[node] = true;
-            path.push(node);
-            next = parents[node].map(|parent| parent as usize);
-        }
-        // The topmost node of a circle of parents stays.
-        let mut above = next.filter(|next| !path.contains(next));
-        while let Some(node) = path.pop() {
-            if let Some(parent) = above {
-                let [own, parent] = [node, parent].map(|node| Row::from(points.row(node)));
-                points.row_mut(node).copy_from_slice(&carried(manifold, [&origin, &parent], &own));
+    dim: usize,
+    points: &mut Tensor<T>,
+) {
+    let origin = Tensor::new([1, points.width()], manifold.origin::<T>(dim).to_vec());
+    for level in levels(parents) {
+        for nodes in level.chunks(TOGETHER) {
+            let gathered = |node: &dyn Fn(u32) -> u32| {
+                let data = nodes.iter().flat_map(|&i| points.row(node(i) as usize)).copied().collect();
+                Tensor::new([nodes.len(), points.width()], data)
+            };
+            let tape = Tape::new();
+            let [origin, own, parent] = [
+                &origin,
+                &gathered(&|node| node),
+                &gathered(&|node| parents[node as usize].expect("it has a parent")),
+            ]
+            .map(|rows| tape.constant(rows));
+            let step = manifold.transport(&origin, &parent, &manifold.log(&origin, &own));
+            let carried = manifold.exp(&parent, &step).to_tensor();
+            for (row, &node) in carried.rows().zip(nodes) {
+                points.row_mut(node as usize).copy_from_slice(row);
             }
-            above = Some(node);
         }
     }
+}
+
+/// The nodes that move to their parents, by their number of ancestors: those with one come first. Of a circle
+/// of parents, the node that is found last stays.
+fn levels(parents: &[Option<u32>]) -> Vec<Vec<u32>> {
+    const UNKNOWN: u32 = u32::MAX;
+    const ON_PATH: u32 = u32::MAX - 1;
+    let (mut ancestors, mut path) = (vec![UNKNOWN; parents.len()], Vec::new());
+    let mut levels: Vec<Vec<u32>> = Vec::new();
+    for node in 0..parents.len() as u32 {
+        // From the node up to the first one that is known, or has no parent.
+        let mut next = Some(node);
+        while let Some(node) = next.filter(|&node| ancestors[node as usize] == UNKNOWN) {
+            ancestors[node as usize] = ON_PATH;
+            path.push(node);
+            next = parents[node as usize];
+        }
+        let mut above = next.map(|node| ancestors[node as usize]).filter(|&ancestors| ancestors != ON_PATH);
+        while let Some(node) = path.pop() {
+            let count = above.map_or(0, |above| above + 1);
+            ancestors[node as usize] = count;
+            if count as usize > levels.len() {
+                levels.push(Vec::new());
+            }
+            if count > 0 {
+                levels[count as usize - 1].push(node);
+            }
+            above = Some(count);
+        }
+    }
+    levels
 }
 
 /// The parent of each node u: among the v of its pairs (u, v), the one in the fewest pairs (w, v). Of several
@@ -135,7 +156,7 @@ mod tests {
             let (mut rng, dim) = (rng::stream(1, 2, 3), 3);
             let before = Embedding::<M, T>::uniform("x", *m, 5, dim, 0.3, &mut rng).points.value().clone();
             let mut after = before.clone();
-            move_to_parents(graph, m, dim, &mut after);
+            move_to_parents(&parents(graph), m, dim, &mut after);
             assert_eq!(after.row(root), before.row(root));
             let row = |x: &Tensor<T>, i: usize| Row::from(x.row(i));
             for &[node, parent] in pairs {
@@ -163,7 +184,7 @@ mod tests {
             let graph = graph(edges);
             let before = Tensor::from_fn([3, 2], |i| 0.01 * (1 + i) as f64);
             let mut after = before.clone();
-            move_to_parents(&graph, &Euclidean, 2, &mut after);
+            move_to_parents(&parents(&graph), &Euclidean, 2, &mut after);
             let moved: Vec<usize> = (0..3).filter(|&i| after.row(i) != before.row(i)).collect();
             assert_eq!(moved.len(), 2, "{after}");
             for node in moved {
