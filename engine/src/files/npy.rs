@@ -7,6 +7,7 @@
 //! multiple of 64 bytes.
 
 use std::borrow::Cow;
+use std::io;
 use std::path::Path;
 
 use super::{FileError, atomic, elements};
@@ -21,7 +22,24 @@ const ALIGNMENT: usize = 64;
 /// # Errors
 /// If the file cannot be written, or the shape has so many axes (thousands) that it does not fit the header.
 pub fn write<T: Float>(path: &Path, tensor: &Tensor<T>) -> Result<(), FileError> {
-    let shape = match tensor.shape().axes() {
+    write_in_pieces(path, tensor.shape().axes(), |put| put(tensor.data()))
+}
+
+/// Same as [`write()`], for a tensor that is never whole in memory: `pieces` calls its argument with one
+/// piece of the elements after another.
+///
+/// # Errors
+/// As [`write()`]; if `pieces` has one.
+///
+/// # Panics
+/// If the pieces are not as many elements as the shape says.
+pub fn write_in_pieces<T: Float>(
+    path: &Path,
+    shape: &[usize],
+    pieces: impl FnOnce(&mut dyn FnMut(&[T]) -> io::Result<()>) -> io::Result<()>,
+) -> Result<(), FileError> {
+    let (elements, rank) = (shape.iter().product::<usize>(), shape.len());
+    let shape = match shape {
         [n] => format!("({n},)"),
         axes => format!("({})", axes.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")),
     };
@@ -29,16 +47,21 @@ pub fn write<T: Float>(path: &Path, tensor: &Tensor<T>) -> Result<(), FileError>
     let mut header = format!("{{'descr': '<f{width}', 'fortran_order': False, 'shape': {shape}, }}");
     let start = MAGIC.len() + 2 + size_of::<u16>();
     let padded = (start + header.len() + 1).next_multiple_of(ALIGNMENT) - start;
-    let length = u16::try_from(padded).map_err(|_| {
-        FileError::content(path)(format!("{} axes do not fit the header", tensor.shape().rank()))
-    })?;
+    let length = u16::try_from(padded)
+        .map_err(|_| FileError::content(path)(format!("{rank} axes do not fit the header")))?;
     header.extend(std::iter::repeat_n(' ', padded - 1 - header.len()));
     atomic::write(path, |w| {
         w.write_all(MAGIC)?;
         w.write_all(&[1, 0])?;
         w.write_all(&length.to_le_bytes())?;
         writeln!(w, "{header}")?;
-        tensor.data().chunks(1 << 16).try_for_each(|chunk| w.write_all(&elements::encode(chunk)))
+        let mut written = 0;
+        pieces(&mut |piece| {
+            written += piece.len();
+            piece.chunks(1 << 16).try_for_each(|chunk| w.write_all(&elements::encode(chunk)))
+        })?;
+        assert_eq!(written, elements, "the shape says how many elements there are");
+        Ok(())
     })
     .map_err(FileError::io(path))
 }

@@ -1,7 +1,9 @@
 //! `poincare convert`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use crate::files;
+use crate::files::embeddings::Blocks;
 use crate::files::format::Format;
 use clap::Args;
 use cotangent_apps_common::command_line::RUN;
@@ -29,12 +31,18 @@ pub(crate) fn convert(args: &Convert) -> Result<()> {
         Format::named_by(&args.out).ok_or_else(|| AppError::content(&args.out, message))
     };
     let format = args.format.map_or_else(named, Ok)?;
-    let embeddings = args.embedding.read()?;
-    let outside = embeddings.write(&args.out, format)?;
-    if outside > 0 {
-        say!("{outside} points, rounded to f32, are none of {} any more", embeddings.geometry);
+    match args.embedding.parts()? {
+        Some(parts) => write(&parts, &args.out, format),
+        None => write(&args.embedding.read()?, &args.out, format),
     }
-    let (points, width) = (embeddings.names.len(), embeddings.points.width());
-    say!("{points} points of {width} coordinates; written to {}", args.out.display());
+}
+
+fn write(points: &impl Blocks, out: &Path, format: Format) -> Result<()> {
+    let outside = files::write(points, out, format)?;
+    if outside > 0 {
+        say!("{outside} points, rounded to f32, are none of {} any more", points.geometry());
+    }
+    let [count, width] = points.shape();
+    say!("{count} points of {width} coordinates; written to {}", out.display());
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! Named points.
 
+use std::borrow::Cow;
+use std::io;
 use std::path::Path;
 
 use cotangent::prelude::*;
@@ -18,6 +20,45 @@ pub struct Embeddings {
     pub points: Tensor<f64>,
     /// The geometry of the points.
     pub geometry: Geometry,
+}
+
+/// Named points that a file is written from, block after block: they need not all be in memory.
+pub(crate) trait Blocks {
+    /// Number of points, and of the coordinates of each.
+    fn shape(&self) -> [usize; 2];
+
+    /// The geometry of the points.
+    fn geometry(&self) -> Geometry;
+
+    /// Calls `write` with the names and the points of each block: `[points, coordinates]`.
+    ///
+    /// # Errors
+    /// Those of `write`; if a block cannot be read.
+    fn each(&self, write: &mut dyn FnMut(&Names, &Tensor<f64>) -> io::Result<()>) -> io::Result<()>;
+
+    /// All points in memory.
+    ///
+    /// # Errors
+    /// If a block cannot be read.
+    fn all(&self) -> Result<Cow<'_, Embeddings>>;
+}
+
+impl Blocks for Embeddings {
+    fn shape(&self) -> [usize; 2] {
+        [self.names.len(), self.points.width()]
+    }
+
+    fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    fn each(&self, write: &mut dyn FnMut(&Names, &Tensor<f64>) -> io::Result<()>) -> io::Result<()> {
+        write(&self.names, &self.points)
+    }
+
+    fn all(&self) -> Result<Cow<'_, Embeddings>> {
+        Ok(Cow::Borrowed(self))
+    }
 }
 
 /// Collects points that a file gives one by one.

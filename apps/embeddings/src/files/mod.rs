@@ -25,7 +25,7 @@ mod word2vec;
 
 use crate::graph::names::{Index, Names};
 use crate::partition::embedding::PartEmbedding;
-use embeddings::Embeddings;
+use embeddings::{Blocks, Embeddings};
 use format::Format;
 
 /// Whether a file's name says that it is packed.
@@ -100,19 +100,27 @@ impl Embeddings {
     /// # Errors
     /// If the file cannot be written, its name ends with `.gz`, or the format cannot hold the names.
     pub fn write(&self, path: &Path, format: Format) -> Result<usize> {
-        if is_packed(path) {
-            return Err(AppError::content(path, "no packed files are written"));
-        }
-        let Embeddings { names, points, geometry } = self;
-        match format {
-            Format::Tsv => tsv::write(path, names, points)?,
-            Format::Safetensors => safetensors::write(path, names, points, *geometry)?,
-            Format::Text => word2vec::write_text(path, names, points)?,
-            Format::Binary => return word2vec::write_binary(path, names, points, *geometry),
-            Format::Npy => numpy::write(path, names, points)?,
-        }
-        Ok(0)
+        write(self, path, format)
     }
+}
+
+/// Writes a file: see [`Embeddings::write`]. A safetensors file begins with all names, and needs all points
+/// in memory; the other formats need a block.
+pub(crate) fn write(blocks: &impl Blocks, path: &Path, format: Format) -> Result<usize> {
+    if is_packed(path) {
+        return Err(AppError::content(path, "no packed files are written"));
+    }
+    match format {
+        Format::Tsv => tsv::write_blocks(path, blocks)?,
+        Format::Safetensors => {
+            let all = blocks.all()?;
+            safetensors::write(path, &all.names, &all.points, all.geometry)?;
+        }
+        Format::Text => word2vec::write_text(path, blocks)?,
+        Format::Binary => return word2vec::write_binary(path, blocks),
+        Format::Npy => numpy::write_blocks(path, blocks)?,
+    }
+    Ok(0)
 }
 
 #[cfg(test)]

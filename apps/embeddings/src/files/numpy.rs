@@ -1,6 +1,7 @@
 //! Points as an array of NumPy, `[points, coordinates]`, with a text file beside it that has a name a line:
 //! `words.npy` and `words.names.txt`.
 
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use cotangent::engine::files::{atomic, npy};
@@ -9,7 +10,7 @@ use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::geometry::Geometry;
 use cotangent_apps_common::table;
 
-use crate::files::embeddings::{Collector, Embeddings};
+use crate::files::embeddings::{Blocks, Collector, Embeddings};
 use crate::graph::names::Names;
 
 /// The file of the names.
@@ -50,15 +51,19 @@ pub(crate) fn read(path: &Path, geometry: Geometry) -> Result<Embeddings> {
 ///
 /// # Errors
 /// If a file cannot be written, or a name has a line break.
-pub(crate) fn write(path: &Path, names: &Names, points: &Tensor<f64>) -> Result<()> {
+pub(crate) fn write_blocks(path: &Path, blocks: &impl Blocks) -> Result<()> {
     let names_file = names_file(path);
-    if let Some(name) = names.iter().find(|name| name.contains(['\n', '\r'])) {
-        let message = format!("{name:?} has a line break and cannot be written in this format");
-        return Err(AppError::content(&names_file, message));
-    }
-    npy::write(path, points)?;
-    atomic::write(&names_file, |w| names.iter().try_for_each(|name| writeln!(w, "{name}")))
-        .map_err(AppError::io(&names_file))
+    let line = |w: &mut dyn Write, name: &str| {
+        if name.contains(['\n', '\r']) {
+            let message = format!("{name:?} has a line break and cannot be written in this format");
+            return Err(io::Error::other(message));
+        }
+        writeln!(w, "{name}")
+    };
+    let lines =
+        |w: &mut dyn Write| blocks.each(&mut |names, _| names.iter().try_for_each(|name| line(w, name)));
+    atomic::write(&names_file, lines).map_err(AppError::io(&names_file))?;
+    Ok(npy::write_in_pieces(path, &blocks.shape(), |put| blocks.each(&mut |_, points| put(points.data())))?)
 }
 
 #[cfg(test)]
@@ -73,10 +78,11 @@ mod tests {
         let path = dir.path().join("e.npy");
         let names: Names = ["a b", "", " ü"].iter().collect();
         let points = Tensor::from_fn([3, 2], |i| 0.1 * (i as f64).sin());
-        write(&path, &names, &points).unwrap();
-        let read = |model| Embeddings::read(&path, model, None);
         let geometry = Geometry::new(SpaceModel::Euclidean, None).unwrap();
-        assert_eq!(read(Some(SpaceModel::Euclidean.into())).unwrap(), Embeddings { names, points, geometry });
+        let written = Embeddings { names, points, geometry };
+        write_blocks(&path, &written).unwrap();
+        let read = |model| Embeddings::read(&path, model, None);
+        assert_eq!(read(Some(SpaceModel::Euclidean.into())).unwrap(), written);
         let error = read(Some(SpaceModel::Lorentz.into())).unwrap_err().to_string();
         assert!(error.contains("e.npy: \"a b\": not a point of the Lorentz model"), "{error}");
 
@@ -89,7 +95,9 @@ mod tests {
         npy::write(&path, &Tensor::from_fn([3], |_| 0.0_f64)).unwrap();
         let error = read(None).unwrap_err().to_string();
         assert!(error.contains("e.npy: an array of shape [3]; two axes are needed"), "{error}");
-        let error = write(&path, &["a\nb"].iter().collect(), &Tensor::zeros([1, 1])).unwrap_err().to_string();
+        let broken =
+            Embeddings { names: ["a\nb"].iter().collect(), points: Tensor::zeros([1, 1]), ..written };
+        let error = write_blocks(&path, &broken).unwrap_err().to_string();
         assert!(
             error.ends_with("\"a\\nb\" has a line break and cannot be written in this format"),
             "{error}"

@@ -1,5 +1,6 @@
 //! Named points as TSV: a line of a name and coordinates for each point.
 
+use std::io::{self, Write};
 use std::path::Path;
 
 use cotangent::engine::files::atomic;
@@ -8,7 +9,7 @@ use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::geometry::Geometry;
 use cotangent_apps_common::table;
 
-use crate::files::embeddings::{Collector, Embeddings};
+use crate::files::embeddings::{Blocks, Collector, Embeddings};
 use crate::graph::names::Names;
 
 /// Writes a line `name<TAB>x1<TAB>…` for each point. Numbers have enough digits to be read back exactly.
@@ -17,17 +18,25 @@ use crate::graph::names::Names;
 /// # Errors
 /// If the file cannot be written.
 pub fn write<T: Float>(path: &Path, names: &Names, points: &Tensor<T>) -> Result<()> {
-    atomic::write(path, |w| {
-        for (name, row) in names.iter().zip(points.rows()) {
-            write!(w, "{}", table::quoted(name))?;
-            for x in row {
-                write!(w, "\t{x}")?;
-            }
-            writeln!(w)?;
-        }
-        Ok(())
-    })
-    .map_err(AppError::io(path))
+    atomic::write(path, |w| put(w, names, points)).map_err(AppError::io(path))
+}
+
+/// Same as [`write`], block after block.
+///
+/// # Errors
+/// If a block cannot be read, or the file cannot be written.
+pub(crate) fn write_blocks(path: &Path, blocks: &impl Blocks) -> Result<()> {
+    let written = atomic::write(path, |w| blocks.each(&mut |names, points| put(w, names, points)));
+    written.map_err(AppError::io(path))
+}
+
+fn put<T: Float>(w: &mut dyn Write, names: &Names, points: &Tensor<T>) -> io::Result<()> {
+    for (name, row) in names.iter().zip(points.rows()) {
+        write!(w, "{}", table::quoted(name))?;
+        row.iter().try_for_each(|x| write!(w, "\t{x}"))?;
+        writeln!(w)?;
+    }
+    Ok(())
 }
 
 /// Reads points of this space.

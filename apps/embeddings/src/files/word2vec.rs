@@ -3,6 +3,7 @@
 //! They are read by [`word_vectors`], which says what they look like.
 
 use std::borrow::Cow;
+use std::io::{self, Write};
 use std::path::Path;
 
 use cotangent::engine::files::atomic;
@@ -11,7 +12,7 @@ use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::geometry::Geometry;
 use cotangent_apps_common::{table, word_vectors};
 
-use crate::files::embeddings::{Collector, Embeddings};
+use crate::files::embeddings::{Blocks, Collector, Embeddings};
 use crate::graph::names::{Index, Names};
 
 /// Reads the text format. A file whose first line that is not blank has tabs is read as a TSV without that
@@ -52,28 +53,45 @@ fn separates(c: char) -> bool {
     c.is_ascii_whitespace() || c == '\u{b}'
 }
 
-/// Names as these formats can hold them: every white space of ASCII becomes `_`.
+/// A name as these formats can hold it: every white space of ASCII becomes `_`.
+fn without_spaces(name: &str) -> Cow<'_, str> {
+    if name.contains(separates) { name.replace(separates, "_").into() } else { name.into() }
+}
+
+/// Whether the names can be written.
 ///
 /// # Errors
-/// If two names are the same then, or a name is empty.
-fn without_spaces<'a>(path: &Path, names: &'a Names) -> Result<Cow<'a, Names>> {
-    if names.iter().any(str::is_empty) {
+/// If two names are the same without white space, or a name is empty.
+fn check_names(path: &Path, blocks: &impl Blocks) -> Result<()> {
+    let (mut empty, mut spaces) = (false, false);
+    let look = &mut |names: &Names, _: &Tensor<f64>| {
+        empty |= names.iter().any(str::is_empty);
+        spaces |= names.iter().any(|name| name.contains(separates));
+        Ok(())
+    };
+    blocks.each(look).map_err(AppError::io(path))?;
+    if empty {
         return Err(AppError::content(path, "an empty name cannot be written in this format"));
     }
-    if !names.iter().any(|name| name.contains(separates)) {
-        return Ok(Cow::Borrowed(names));
+    if !spaces {
+        return Ok(());
     }
-    let written: Names = names.iter().map(|name| name.replace(separates, "_")).collect();
-    match Index::new(&written) {
-        Ok(_) => Ok(Cow::Owned(written)),
-        Err([first, second]) => Err(AppError::content(
-            path,
-            format!(
-                "{:?} and {:?} would be one name, {:?}: this format has no spaces in names",
-                &names[first], &names[second], &written[first]
-            ),
-        )),
-    }
+    let (mut names, mut written) = (Names::default(), Names::default());
+    let collect = &mut |block: &Names, _: &Tensor<f64>| {
+        block.iter().for_each(|name| {
+            names.push(name);
+            written.push(&without_spaces(name));
+        });
+        Ok(())
+    };
+    blocks.each(collect).map_err(AppError::io(path))?;
+    Index::new(&written).map(drop).map_err(|[first, second]| {
+        let message = format!(
+            "{:?} and {:?} would be one name, {:?}: this format has no spaces in names",
+            &names[first], &names[second], &written[first]
+        );
+        AppError::content(path, message)
+    })
 }
 
 /// Writes the text format. Numbers have enough digits to be read back exactly. White space in names becomes
@@ -81,18 +99,11 @@ fn without_spaces<'a>(path: &Path, names: &'a Names) -> Result<Cow<'a, Names>> {
 ///
 /// # Errors
 /// If the file cannot be written, a name is empty, or two names are the same without white space.
-pub(crate) fn write_text(path: &Path, names: &Names, points: &Tensor<f64>) -> Result<()> {
-    let names = without_spaces(path, names)?;
-    atomic::write(path, |w| {
-        writeln!(w, "{} {}", names.len(), points.width())?;
-        for (name, row) in names.iter().zip(points.rows()) {
-            write!(w, "{name}")?;
-            row.iter().try_for_each(|x| write!(w, " {x}"))?;
-            writeln!(w)?;
-        }
-        Ok(())
+pub(crate) fn write_text(path: &Path, blocks: &impl Blocks) -> Result<()> {
+    write_blocks(path, blocks, |w, name, row| {
+        write!(w, "{name}")?;
+        row.iter().try_for_each(|x| write!(w, " {x}"))
     })
-    .map_err(AppError::io(path))
 }
 
 /// Writes the binary format, in `f32`. White space in names becomes `_`. Returns the number of points that
@@ -100,27 +111,35 @@ pub(crate) fn write_text(path: &Path, names: &Names, points: &Tensor<f64>) -> Re
 ///
 /// # Errors
 /// As [`write_text`].
-pub(crate) fn write_binary(
-    path: &Path,
-    names: &Names,
-    points: &Tensor<f64>,
-    geometry: Geometry,
-) -> Result<usize> {
-    let names = without_spaces(path, names)?;
-    let mut outside = 0;
-    atomic::write(path, |w| {
-        writeln!(w, "{} {}", names.len(), points.width())?;
-        for (name, row) in names.iter().zip(points.rows()) {
-            let rounded: Vec<f64> = row.iter().map(|&x| f64::from(x as f32)).collect();
-            outside += usize::from(geometry.check(&rounded).is_err());
-            write!(w, "{name} ")?;
-            rounded.iter().try_for_each(|&x| w.write_all(&(x as f32).to_le_bytes()))?;
-            writeln!(w)?;
-        }
-        Ok(())
-    })
-    .map_err(AppError::io(path))?;
+pub(crate) fn write_binary(path: &Path, blocks: &impl Blocks) -> Result<usize> {
+    let (geometry, mut outside) = (blocks.geometry(), 0);
+    write_blocks(path, blocks, |w, name, row| {
+        let rounded: Vec<f64> = row.iter().map(|&x| f64::from(x as f32)).collect();
+        outside += usize::from(geometry.check(&rounded).is_err());
+        write!(w, "{name} ")?;
+        rounded.iter().try_for_each(|&x| w.write_all(&(x as f32).to_le_bytes()))
+    })?;
     Ok(outside)
+}
+
+/// Writes a line of the numbers of points and coordinates, then each point by `put`, and a line break.
+fn write_blocks(
+    path: &Path,
+    blocks: &impl Blocks,
+    mut put: impl FnMut(&mut dyn Write, &str, &[f64]) -> io::Result<()>,
+) -> Result<()> {
+    check_names(path, blocks)?;
+    let [count, width] = blocks.shape();
+    let written = atomic::write(path, |w| {
+        writeln!(w, "{count} {width}")?;
+        blocks.each(&mut |names, points| {
+            names.iter().zip(points.rows()).try_for_each(|(name, row)| {
+                put(w, &without_spaces(name), row)?;
+                writeln!(w)
+            })
+        })
+    });
+    written.map_err(AppError::io(path))
 }
 
 #[cfg(test)]
@@ -154,9 +173,9 @@ mod tests {
         let written = example(&["dog.n.01", "ü", "three blind mice", "a\tb", "x"]);
         let mut want = written.clone();
         want.names = ["dog.n.01", "ü", "three_blind_mice", "a_b", "x"].iter().collect();
-        write_text(&text, &written.names, &written.points).unwrap();
+        write_text(&text, &written).unwrap();
         assert_eq!(Embeddings::read(&text, None, None).unwrap(), want);
-        assert_eq!(write_binary(&binary, &written.names, &written.points, ball()).unwrap(), 0);
+        assert_eq!(write_binary(&binary, &written).unwrap(), 0);
         want.points = want.points.cast::<f32>().cast();
         assert_eq!(Embeddings::read(&binary, None, None).unwrap(), want);
     }
@@ -181,8 +200,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("e.txt");
         let refused = |names: &[&str]| {
-            let example = example(names);
-            let error = write_text(&path, &example.names, &example.points).unwrap_err().to_string();
+            let error = write_text(&path, &example(names)).unwrap_err().to_string();
             assert!(!path.exists());
             error
         };
@@ -202,7 +220,7 @@ mod tests {
         let path = dir.path().join("e.bin");
         let names = ["in", "near", "out"].iter().collect();
         let points = Tensor::new([3, 1], vec![0.5, 0.999_999, 1.0 - 1e-12]);
-        assert_eq!(write_binary(&path, &names, &points, ball()).unwrap(), 1);
+        assert_eq!(write_binary(&path, &Embeddings { names, points, geometry: ball() }).unwrap(), 1);
         let error = Embeddings::read(&path, None, None).unwrap_err().to_string();
         assert!(error.contains("e.bin: point 3 of 3: \"out\": not a point of the Poincaré ball"), "{error}");
     }

@@ -1,6 +1,8 @@
 //! A trained embedding in parts. What looks at all points reads them part by part.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use cotangent::prelude::*;
@@ -12,7 +14,7 @@ use rayon::prelude::*;
 use crate::evaluate::keys::Keys;
 use crate::evaluate::neighbours::Neighbour;
 use crate::evaluate::reconstruction::{Ranking, Sample, Score, TOGETHER, count_among};
-use crate::files::embeddings::Embeddings;
+use crate::files::embeddings::{Blocks, Embeddings};
 use crate::graph::names::Names;
 use crate::partition::course::{CHECKPOINT, State};
 use crate::partition::parts::DiskParts;
@@ -225,6 +227,28 @@ impl PartEmbedding {
             Ranking::new(&keys, place(u), near.clone(), near)
         };
         Ok(sources.par_iter().zip(near).map(ranking).collect())
+    }
+}
+
+impl Blocks for PartEmbedding {
+    fn shape(&self) -> [usize; 2] {
+        let config = &self.state.config;
+        [self.graph.nodes(), config.geometry.manifold().ambient(config.dim)]
+    }
+
+    fn geometry(&self) -> Geometry {
+        self.geometry()
+    }
+
+    fn each(&self, write: &mut dyn FnMut(&Names, &Tensor<f64>) -> io::Result<()>) -> io::Result<()> {
+        let unread = |error: AppError| io::Error::other(error.to_string());
+        (0..self.graph.parts()).try_for_each(|part| {
+            write(&self.names(part).map_err(unread)?, &self.points(part).map_err(unread)?)
+        })
+    }
+
+    fn all(&self) -> Result<Cow<'_, Embeddings>> {
+        self.all().map(Cow::Owned)
     }
 }
 

@@ -124,7 +124,16 @@ fn parts_are_read_by_other_commands() {
     assert!(trained.loss[11] < trained.loss[0], "{:?}", trained.loss);
     assert!(!Path::new(&out).join("embedding.tsv").exists());
     let whole = d.path("whole.tsv");
-    PROGRAM.succeeds(&["convert", "--embedding", &work, "--out", &whole]);
+    let convert = |embedding: &str, out: &str| {
+        PROGRAM.succeeds(&["convert", "--embedding", embedding, "--out", &d.path(out)]);
+    };
+    convert(&work, "whole.tsv");
+    for extension in ["txt", "bin", "npy", "safetensors"] {
+        let files = ["parts", "all"].map(|name| format!("{name}.{extension}"));
+        [&work, &whole].into_iter().zip(&files).for_each(|(embedding, out)| convert(embedding, out));
+        let [parts, all] = files.map(|file| std::fs::read(d.path(&file)).unwrap());
+        assert!(parts == all, "{extension}");
+    }
     let near =
         |embedding: &str| PROGRAM.succeeds(&["neighbours", "n5", "--count", "7", "--embedding", embedding]);
     assert_eq!(near(&work), near(&whole));
