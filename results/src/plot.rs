@@ -1,5 +1,6 @@
 //! The plots: `plots.json` says which numbers of the data each one draws; an SVG each, in `plots/`.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
 
@@ -100,8 +101,8 @@ struct Panel {
     label: String,
 }
 
-/// A place on the horizontal axis, and the key of the numbers there. A series takes its number from the one
-/// line of the data that has the values of both its `where` and the place's.
+/// A place on the horizontal axis, and the key of the numbers there. A series takes its number from the
+/// lines of the data that have the values of both its `where` and the place's: the mean of all seeds.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Place {
@@ -335,15 +336,19 @@ fn lines(
             let wanted = |row: &&Record| {
                 [&series.r#where, &place.r#where].iter().all(|values| row.matches(table, values))
             };
-            let mut rows = records.iter().filter(wanted);
-            let (Some(row), None) = (rows.next(), rows.next()) else {
+            let rows: Vec<&Record> = records.iter().filter(wanted).collect();
+            let seeds: BTreeSet<String> =
+                rows.iter().filter_map(|row| row.get("seed")).map(|seed| seed.to_string()).collect();
+            if rows.is_empty() || seeds.len() < rows.len() {
                 return Err(format!(
-                    "series {}, {}: not one line of the data has its values",
+                    "series {}, {}: not one line of the data for each seed has its values",
                     series.label, place.label
                 ));
-            };
-            let value = row.number(&place.key, None).ok_or_else(|| format!("no number {}", place.key))?;
-            points.push((place.x, value));
+            }
+            let number =
+                |row: &Record| row.number(&place.key, None).ok_or_else(|| format!("no number {}", place.key));
+            let sum = rows.iter().map(|&row| number(row)).sum::<Result<f64, String>>()?;
+            points.push((place.x, sum / rows.len() as f64));
         }
         courses.push(points);
     }

@@ -92,7 +92,7 @@ fn a_course_is_drawn_through_all_lines_of_a_table() {
 }
 
 #[test]
-fn the_places_of_a_line_are_of_one_line_of_the_data_each() {
+fn the_places_of_a_line_are_means_over_seeds() {
     let folder = project(FRESH, LINE);
     let plot = r#"[{"name": "dims", "title": "Dims", "axis": "BLEU", "range": [0, 40],
         "series": [{"label": "dot", "table": "none", "where": {"row.score": "dot"}}],
@@ -108,7 +108,8 @@ fn the_places_of_a_line_are_of_one_line_of_the_data_each() {
         LINE.replace(r#""row": {"#, &row).replace("1.1914", &rank.to_string()) + "\n"
     };
     let data = folder.path().join("results/data/ranks.jsonl");
-    let [two, four, more] = [line(2, 10), line(4, 40), line(8, 20)];
+    let other_seed = line(8, 15).replace(r#""seed": 42"#, r#""seed": 43"#);
+    let [two, four, more] = [line(2, 10), line(4, 40), line(8, 25) + &other_seed];
     std::fs::write(&data, format!("{two}{more}")).unwrap();
     let text = problems(folder.path());
     assert!(text.contains("series dot, four: not one line"), "{text}");
@@ -124,7 +125,7 @@ fn the_places_of_a_line_are_of_one_line_of_the_data_each() {
         .map(|after| after.split_once('"').unwrap().0.parse().unwrap())
         .collect();
     let [two, four, more] = heights[..] else { panic!("{heights:?}") };
-    assert_eq!(two - more, (two - four) / 3, "10, 40 and 20 are drawn in proportion");
+    assert_eq!(two - more, (two - four) / 3, "10, 40 and the mean of 25 and 15 are drawn in proportion");
 }
 
 #[test]
