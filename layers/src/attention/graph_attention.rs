@@ -77,7 +77,8 @@ pub enum Heads {
 /// The values of a head are `h = x W`. Its queries and keys are the values times a vector, coordinate by
 /// coordinate: one vector for queries, another for keys. With [`Additive`](crate::score::Additive) this is
 /// the layer of Veličković et al., eq. 1 to 6, without the nonlinearity. With other scores it has as many
-/// parameters. [`with_skip`](Self::with_skip) adds the skip connection of their section 3.3.
+/// parameters; [`with_matrices`](Self::with_matrices) gives queries and keys matrices of their own.
+/// [`with_skip`](Self::with_skip) adds the skip connection of their section 3.3.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -101,10 +102,17 @@ pub struct GraphAttention<T: Float = f32> {
     pub query: Param<Euclidean, T>,
     /// The vectors that make keys of values: `[heads, d]`.
     pub key: Param<Euclidean, T>,
+    /// The matrix that queries have in place of W, if they have one: `[width, heads · d]`.
+    pub query_weight: Option<Param<Euclidean, T>>,
+    /// That of keys.
+    pub key_weight: Option<Param<Euclidean, T>>,
     /// Added to the result: `[heads · d]` or `[d]`.
     pub bias: Option<Param<Euclidean, T>>,
-    /// The attention of each head. Its dropout also applies to the values.
+    /// The attention of each head. Its dropout also applies to the values, unless they are kept.
     pub attention: Attention<T>,
+    /// Whether there is no dropout of values.
+    #[module(skip)]
+    pub keep_values: bool,
     /// S of all heads, the map of the skip connection, if there is one: `[width, heads · d]`.
     pub skip: Option<Param<Euclidean, T>>,
     /// How the heads' results become one.
@@ -136,7 +144,26 @@ impl<T: Float> GraphAttention<T> {
         let (query, key) = (vector("query"), vector("key"));
         let bias = param("bias", Tensor::zeros([if join == Heads::Concat { heads * d } else { d }]));
         let attention = Attention::new(score, d);
-        GraphAttention { weight, query, key, bias: Some(bias), attention, skip: None, heads: join }
+        GraphAttention {
+            weight,
+            query,
+            key,
+            query_weight: None,
+            key_weight: None,
+            bias: Some(bias),
+            attention,
+            keep_values: false,
+            skip: None,
+            heads: join,
+        }
+    }
+
+    /// The layer whose queries and keys are `x` times a matrix each, which starts as W does, and then times
+    /// their vectors.
+    pub fn with_matrices(self, rng: &mut Rng) -> Self {
+        let [width, joined] = [0, 1].map(|axis| self.weight.value().shape()[axis]);
+        let mut matrix = |name| Some(Param::new(name, Euclidean, init::glorot_uniform(width, joined, rng)));
+        GraphAttention { query_weight: matrix("query_weight"), key_weight: matrix("key_weight"), ..self }
     }
 
     /// The layer without a bias.
@@ -161,8 +188,8 @@ impl<T: Float> GraphAttention<T> {
     #[track_caller]
     pub fn forward<'t>(&self, x: &Features<'t, T>, edges: &Arc<Sparsity>) -> Var<'t, T> {
         let (values, [queries, keys]) = self.project(x);
-        let kept = *self.attention.dropout.forward(values);
-        let sums = self.attention.along_edges(queries, keys, kept, edges);
+        let values = if self.keep_values { values } else { *self.attention.dropout.forward(values) };
+        let sums = self.attention.along_edges(queries, keys, values, edges);
         let sums = match &self.skip {
             Some(skip) => sums + x.matmul(skip.on(x.tape())).reshape(sums.shape()),
             None => sums,
@@ -185,8 +212,14 @@ impl<T: Float> GraphAttention<T> {
     pub fn project<'t>(&self, x: &Features<'t, T>) -> (Var<'t, T>, [Var<'t, T>; 2]) {
         let tape = x.tape();
         let [heads, d] = [0, 1].map(|axis| self.query.value().shape()[axis]);
-        let values = x.matmul(self.weight.on(tape));
-        let values = values.reshape([values.shape()[0], heads, d]);
-        (values, [&self.query, &self.key].map(|vector| values * vector.on(tape)))
+        let product = |weight: &Param<Euclidean, T>| {
+            let product = x.matmul(weight.on(tape));
+            product.reshape([product.shape()[0], heads, d])
+        };
+        let values = product(&self.weight);
+        let made = |(weight, vector): (&Option<_>, &Param<Euclidean, T>)| {
+            weight.as_ref().map_or(values, product) * vector.on(tape)
+        };
+        (values, [(&self.query_weight, &self.query), (&self.key_weight, &self.key)].map(made))
     }
 }

@@ -154,6 +154,25 @@ fn dropout_keeps_the_mean() {
     close(&mean, &run(&plain, &x, &EDGES), 0.1);
 }
 
+/// Kept values are dropped only as a whole, with their weights.
+#[test]
+fn kept_values_stay_whole() {
+    let plain = layer(&Distance, Heads::Concat, 18).without_bias();
+    let loops: Vec<(u32, u32)> = (0..NODES as u32).map(|node| (node, node)).collect();
+    let (edges, x) = (Arc::new(Sparsity::new(NODES, NODES, &loops)), features(19));
+    let whole = run(&plain, &x, &loops);
+    for keep_values in [true, false] {
+        let attention = Attention { dropout: Dropout { rate: 0.5 }, ..plain.attention.clone() };
+        let dropped = GraphAttention { attention, keep_values, ..plain.clone() };
+        let tape = Tape::new();
+        tape.training(rng::stream(20, 0, 0));
+        let y = dropped.forward(&Features::Dense(tape.constant(&x)), &edges).to_tensor();
+        let factors: Vec<f64> = y.data().iter().zip(whole.data()).map(|(y, x)| (y / x).round()).collect();
+        assert!(factors.contains(&0.0) && factors.contains(&if keep_values { 2.0 } else { 4.0 }));
+        assert_eq!(factors.chunks(2).all(|head| head[0] == head[1]), keep_values, "{factors:?}");
+    }
+}
+
 /// The skip connection adds x S, whose heads become one like those of the attention.
 #[test]
 fn a_skip_connection_adds_a_linear_map_of_the_input() {
@@ -186,6 +205,34 @@ fn a_skip_connection_adds_a_linear_map_of_the_input() {
             Tensor::from_fn([4, 6], |at| share * (0..NODES).map(|node| x.row(node)[at / 6]).sum::<f64>());
         close(&gradient, &want, 1e-14);
     }
+}
+
+/// Queries and keys of their own matrices are x times these, times the vectors; values are as before.
+#[test]
+fn queries_and_keys_can_have_matrices() {
+    let x = features(15);
+    let plain = layer(&Distance, Heads::Concat, 16);
+    let mut own = plain.clone().with_matrices(&mut rng::stream(17, 0, 0));
+    let tape = Tape::new();
+    let input = Features::Dense(tape.constant(&x));
+    let (values, made) = own.project(&input);
+    close(&values.to_tensor(), &plain.project(&input).0.to_tensor(), 1e-15);
+    let matrices = [&own.query_weight, &own.key_weight].map(|weight| weight.as_ref().unwrap().value());
+    let vectors = [&own.query, &own.key].map(|vector| vector.value());
+    assert!(matrices[0] != matrices[1] && matrices[0] != own.weight.value());
+    for ((made, matrix), vector) in made.iter().zip(matrices).zip(vectors) {
+        let want = Tensor::from_fn([NODES, 3, 2], |at| {
+            let (node, column) = (at / 6, at % 6);
+            let product: f64 = (0..4).map(|i| x.row(node)[i] * matrix.row(i)[column]).sum();
+            product * vector.data()[column]
+        });
+        close(&made.to_tensor(), &want, 1e-14);
+    }
+    let weight = own.weight.value().clone();
+    for matrix in [&mut own.query_weight, &mut own.key_weight] {
+        *matrix.as_mut().unwrap().value_mut() = weight.clone();
+    }
+    close(&run(&own, &x, &EDGES), &run(&plain, &x, &EDGES), 1e-15);
 }
 
 #[test]

@@ -122,11 +122,21 @@ pub struct GraphConfig {
     #[arg(long, help_heading = "Model")]
     #[serde(with = "config::known")]
     pub output_heads: Option<usize>,
+    /// Give queries and keys a matrix each [default: they are the values times a vector each].
+    // Files of earlier versions have neither this nor `keep_values`.
+    #[arg(long, help_heading = "Model")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub matrices: bool,
     /// Dropout rate of features, attention weights and values, from 0 to below 1 [default: 0.6, of several
     /// graphs 0].
     #[arg(long, allow_negative_numbers = true, help_heading = "Model")]
     #[serde(with = "config::known")]
     pub dropout: Option<f64>,
+    /// No dropout of values. It makes the values that are left longer, while training only; a midpoint weighs
+    /// long values more.
+    #[arg(long, help_heading = "Model")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keep_values: bool,
     /// Learning rate of Adam.
     #[arg(long, default_value_t = 0.005, allow_negative_numbers = true, help_heading = "Training")]
     pub lr: f64,
@@ -266,7 +276,8 @@ impl GraphConfig {
         let options =
             [("layers", layers), ("heads", heads), ("head-dim", head_dim), ("output-heads", output_heads)];
         let weights = hidden * (features + between * hidden + outputs);
-        memory::training(&options, if skip { 2.0 * weights } else { weights }, Precision::F32)?;
+        let matrices = 1.0 + f64::from(u8::from(skip)) + 2.0 * f64::from(u8::from(self.matrices));
+        memory::training(&options, matrices * weights, Precision::F32)?;
         let nodes = data.largest_batch(batch);
         let values = 3.0 * ((1.0 + between) * hidden + outputs) * memory::bytes::<f32>(&[nodes]);
         memory::check(&options, &format!("the values of {nodes} nodes"), values)

@@ -38,8 +38,12 @@ impl GraphModel {
             if !decided.bias {
                 layer = layer.without_bias();
             }
+            if config.matrices {
+                layer = layer.with_matrices(&mut rng);
+            }
             config.options.apply(&mut layer.attention);
             layer.attention.dropout = dropout;
+            layer.keep_values = config.keep_values;
             layer
         };
         let (heads, d) = (decided.heads, decided.head_dim);
@@ -66,9 +70,10 @@ impl GraphModel {
 
     /// The sum of the squares of all weights, and of the biases if they are decayed.
     pub(super) fn squares<'t>(&self, tape: &'t Tape<f32>, decay_biases: bool) -> Var<'t, f32> {
-        let weights = self
-            .layers()
-            .flat_map(|layer| [&layer.weight, &layer.query, &layer.key].into_iter().chain(&layer.skip));
+        let weights = self.layers().flat_map(|layer| {
+            let matrices = layer.query_weight.iter().chain(&layer.key_weight).chain(&layer.skip);
+            [&layer.weight, &layer.query, &layer.key].into_iter().chain(matrices)
+        });
         let biases = self.layers().flat_map(|layer| &layer.bias).filter(|_| decay_biases);
         let squares = weights.chain(biases).map(|w| w.on(tape).square().sum());
         squares.reduce(|a, b| a + b).expect("there are layers")

@@ -473,6 +473,10 @@ fn one_graph_takes_the_options_of_several() {
     // W, S, two vectors, γ and c of each layer: 30 features, heads of 8 by 8, 3 classes.
     assert_eq!(deep.parameters, 2 * (30 * 64 + 64 * 64 + 64 * 3) + 2 * (64 + 64 + 3) + 3 * 2);
     assert!(String::from_utf8(bytes(&out, "metrics.json")).unwrap().contains("\"skip\": true"));
+    // W and those of queries and keys, two vectors, a bias, γ and c of each layer.
+    let (_, own, _) = run(&d, &path, "own", "--epochs 2 --matrices --keep-values");
+    assert_eq!(own.parameters, 3 * (30 * 64 + 64 * 3) + 3 * (64 + 3) + 2 * 2);
+    assert!(own.outcomes != plain.outcomes);
     let fails = |args: &[&str]| GRAPH.fails(&[&["--path", &path, "--out", &out], args].concat());
     assert_eq!(fails(&["--layers", "1"]), "--layers 1: at least 2 is needed");
     let message = GRAPH.run(&["--path", &path, "--out", &out, "--batch", "2"]);
