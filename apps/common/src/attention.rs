@@ -157,7 +157,14 @@ pub struct AttentionOptions {
     /// product of d-dimensional heads].
     #[arg(long, allow_negative_numbers = true, help_heading = "Model")]
     pub sharpness: Option<f64>,
-    /// Learn the factor γ (or β) of the scores and their offset c [default: fixed, with c = 0].
+    /// What is subtracted from a score times its factor: c, where it starts if it is learned. It changes the
+    /// weights of --weights sigmoid only, which are all small if c is 0 and the scores are distances
+    /// [default: 0].
+    // Files of earlier versions have none.
+    #[arg(long, allow_negative_numbers = true, help_heading = "Model")]
+    #[serde(default)]
+    pub offset: Option<f64>,
+    /// Learn the factor γ (or β) of the scores and their offset c [default: fixed].
     #[arg(long, help_heading = "Model")]
     pub learn_sharpness: bool,
 }
@@ -191,6 +198,9 @@ impl AttentionOptions {
         let settings = [("light", self.light), ("radius", self.radius)];
         for (option, number) in settings.into_iter().chain([("sharpness", self.sharpness)]) {
             options::positive(number.map(|number| (option, number)).as_slice())?;
+        }
+        if let Some(offset) = self.offset.filter(|offset| !offset.is_finite()) {
+            return Err(AppError::usage(format!("--offset {offset}: a finite number is needed")));
         }
         for (option, number) in settings.iter().filter_map(|(option, number)| Some((*option, (*number)?))) {
             match score.setting() {
@@ -249,6 +259,9 @@ impl AttentionOptions {
         if let Some(sharpness) = self.sharpness {
             attention.sharpness.value_mut().data_mut()[0] = T::nearest(sharpness);
         }
+        if let Some(offset) = self.offset {
+            attention.offset.value_mut().data_mut()[0] = T::nearest(offset);
+        }
         attention.trainable = self.learn_sharpness;
     }
 }
@@ -256,6 +269,19 @@ impl AttentionOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn factor_and_offset_start_where_the_options_say() {
+        let plain = AttentionOptions::default();
+        let options = AttentionOptions { sharpness: Some(2.0), offset: Some(-4.0), ..plain };
+        let mut attention = Attention::<f64>::new(&score::Distance, 3);
+        options.apply(&mut attention);
+        let numbers = [&attention.sharpness, &attention.offset].map(|param| param.value().data()[0]);
+        assert_eq!(numbers, [2.0, -4.0]);
+        let options = AttentionOptions { offset: Some(f64::NAN), ..plain };
+        let error = options.score("distance", &Scores::default(), ("head-dim", 3), 3).unwrap_err();
+        assert_eq!(error.to_string(), "--offset NaN: a finite number is needed");
+    }
 
     #[test]
     #[should_panic(expected = "Scores: there is a score \"dot\" already")]
