@@ -107,6 +107,9 @@ pub mod known {
 
 #[cfg(test)]
 mod tests {
+    use cotangent::engine::rng;
+    use rand::RngExt;
+
     use super::*;
     use crate::space::Space;
 
@@ -162,5 +165,15 @@ mod tests {
         assert_eq!(config(&["--space", "euclidean", "--name", "x"]).name, "x");
         assert_eq!(serde_json::json!(config(&[]))["dim"], 6);
         assert!(serde_json::to_value(parse::<Config>(&[])).is_err());
+    }
+
+    /// Metrics and settings are read again by later runs, which compare them.
+    #[test]
+    fn numbers_are_read_back_exactly() {
+        let mut rng = rng::stream(1, "numbers", 0);
+        for x in (0..10_000).map(|_| rng.random::<f64>()) {
+            let written = serde_json::to_string(&x).unwrap();
+            assert_eq!(serde_json::from_str::<f64>(&written).unwrap(), x, "{written}");
+        }
     }
 }
