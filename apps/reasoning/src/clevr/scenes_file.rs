@@ -45,10 +45,11 @@ struct FileObject {
 /// Reads a file of scenes, plain or gzip.
 ///
 /// # Errors
-/// If the file cannot be read, is not JSON in the published format, or has no scenes. If two scenes have one
-/// number, a scene has no or more than [`MAX_OBJECTS`] objects, an attribute has an unknown value, a number
-/// is not finite, or a relation is missing, unknown, or not one of as many lists as there are objects, of
-/// numbers of objects. The error names the scene by its `image_index`, and the object, from 0.
+/// If the file cannot be read, is not JSON in the published format, or has no scenes; the error names the
+/// line, of a number that `f32` cannot hold too. If two scenes have one number, a scene has no or more than
+/// [`MAX_OBJECTS`] objects, an attribute has an unknown value, or a relation is missing, unknown, or not one
+/// of as many lists as there are objects, of numbers of objects. The error names the scene by its
+/// `image_index`, and the object, from 0.
 pub fn read(path: &Path) -> Result<Vec<Scene>> {
     let content = table::content(path)?;
     let file: File = json::parse(path, &content)?;
@@ -115,9 +116,6 @@ impl FileScene {
         if let Some(name) = self.relationships.keys().find(|name| Relation::find(name).is_none()) {
             return Err(format!("an unknown relation {name:?}"));
         }
-        if let Some((name, _)) = self.directions.iter().find(|(_, vector)| !finite(&vector[..])) {
-            return Err(format!("the direction {name:?} is not finite"));
-        }
         let [left, right, behind, front] = Relation::ALL.map(|relation| self.relation(relation));
         Ok(Scene {
             relations: [left?, right?, behind?, front?],
@@ -147,18 +145,10 @@ impl FileScene {
     }
 }
 
-fn finite(numbers: &[f32]) -> bool {
-    numbers.iter().all(|x| x.is_finite())
-}
-
 impl FileObject {
     fn check(&self) -> Checked<Object> {
         let [size, colour, material, shape] = Attribute::ALL.map(|attribute| self.value(attribute));
         let attributes = [size?, colour?, material?, shape?];
-        let pixels = self.pixels.unwrap_or_default();
-        if !(finite(&self.position) && finite(&[self.rotation]) && finite(&pixels)) {
-            return Err("a number that is not finite".to_owned());
-        }
         Ok(Object { attributes, position: self.position, rotation: self.rotation, pixels: self.pixels })
     }
 

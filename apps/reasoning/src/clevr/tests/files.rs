@@ -109,9 +109,9 @@ fn wrong_scenes_are_named() {
     fails("\"sphere\"", "\"cone\"", ": scene 12: object 1: an unknown shape \"cone\"");
     fails("\"small\"", "\"red\"", ": scene 12: object 1: an unknown size \"red\"");
     fails("\"rubber\"", "\"\"", ": scene 12: object 1: an unknown material \"\"");
-    fails("269.8", "1e300", ": scene 12: object 0: a number that is not finite");
-    fails("[1.5,", "[1e300,", ": scene 12: object 1: a number that is not finite");
-    fails("[-0.65625", "[1e300", ": scene 12: the direction \"left\" is not finite");
+    fails("269.8", "1e300", ":4: column 98: number out of range");
+    fails("[1.5,", "[1e300,", ":7: column 31: number out of range");
+    fails("[-0.65625", "[1e300", ":9: column 33: number out of range");
     fails("\"left\": [[]", "\"up\": [[]", ": scene 12: an unknown relation \"up\"");
     fails("\"left\": [[], [0]], ", "", ": scene 12: the relation \"left\" is missing");
     fails(
