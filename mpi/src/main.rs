@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use cotangent::optim::exchange::Exchange;
 use cotangent_apps_attention::{dit, lm, transformer, vit};
-use cotangent_apps_common::ranks;
+use cotangent_apps_common::{print, ranks};
 
 use world::World;
 
@@ -22,7 +22,7 @@ fn main() -> ExitCode {
     let (mpi, world) = match World::start() {
         Ok(started) => started,
         Err(message) => {
-            eprintln!("error: MPI: {message}");
+            print::error(format_args!("error: MPI: {message}"));
             std::process::exit(2);
         }
     };
@@ -45,7 +45,7 @@ fn main() -> ExitCode {
 fn end_all_after_a_panic(world: Arc<dyn Exchange>) {
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        eprintln!("error: rank {} panicked", world.rank());
+        print::error(format_args!("error: rank {} panicked", world.rank()));
         report(panic);
         world.abort(101);
     }));
@@ -57,7 +57,7 @@ fn refuse(world: &dyn Exchange, message: &str) -> ! {
         // Rank 0 ends this one too.
         std::thread::sleep(std::time::Duration::from_secs(5));
     } else {
-        eprintln!("error: {message}; {USAGE}");
+        print::error(format_args!("error: {message}; {USAGE}"));
     }
     world.abort(2)
 }

@@ -98,9 +98,10 @@ pub fn error_line(text: Arguments<'_>) {
     }
 }
 
-/// Prints a line to standard error, whatever rank this process is.
-pub(crate) fn error(text: Arguments<'_>) {
-    let _ = writeln!(io::stderr().lock(), "{text}");
+/// Prints a line to standard error, whatever rank this process is: by one write, so that no other process
+/// writes between its parts.
+pub fn error(text: Arguments<'_>) {
+    let _ = io::stderr().lock().write_all(format!("{text}\n").as_bytes());
 }
 
 /// The first failure to write to standard output since the last call, if any.
