@@ -127,7 +127,8 @@ fn config() -> EmbeddingConfig {
     EmbeddingConfig { epochs: 2, dim: 2, lr: 0.1, burn_in: 1, learn_kappa: true, ..default_config() }
 }
 
-/// Ranks train the bits of one process, with a disk in common or none, and go on with another number of ranks.
+/// Ranks train the bits of one process, with a disk in common or none, and go on with another number of
+/// ranks.
 #[test]
 fn any_number_of_ranks_trains_the_same_bits() {
     let directory = tempfile::tempdir().unwrap();
