@@ -1,6 +1,8 @@
 //! Initial points: near the origin, as in Nickel & Kiela 2017, or near the parent's, which is our own
 //! (`results/embeddings.md` has what it brings).
 
+use std::convert::Infallible;
+
 use clap::ValueEnum;
 use cotangent::prelude::*;
 use cotangent_apps_common::geometry::Geometry;
@@ -38,19 +40,22 @@ impl Start {
         let name = "embedding";
         let mut points = Embedding::uniform(name, manifold, graph.names.len(), dim, RANGE, &mut rng).points;
         if self == Start::Parents {
-            move_to_parents(&parents(graph), &manifold, dim, points.value_mut());
+            move_to_parents(&parents_in(graph), &manifold, dim, points.value_mut());
         }
         points
     }
 }
 
+/// No parent.
+pub(crate) const NONE: u32 = u32::MAX;
+
 /// Points that are carried together.
 const TOGETHER: usize = 1 << 12;
 
 /// Carries each point's offset from the origin to its parent, parents first: the point is as far from its
-/// parent then as it was from the origin.
+/// parent then as it was from the origin. `parents` are the places of the nodes' parents, or [`NONE`].
 pub(crate) fn move_to_parents<M: Manifold, T: Float>(
-    parents: &[Option<u32>],
+    parents: &[u32],
     manifold: &M,
     dim: usize,
     points: &mut Tensor<T>,
@@ -63,12 +68,9 @@ pub(crate) fn move_to_parents<M: Manifold, T: Float>(
                 Tensor::new([nodes.len(), points.width()], data)
             };
             let tape = Tape::new();
-            let [origin, own, parent] = [
-                &origin,
-                &gathered(&|node| node),
-                &gathered(&|node| parents[node as usize].expect("it has a parent")),
-            ]
-            .map(|rows| tape.constant(rows));
+            let [origin, own, parent] =
+                [&origin, &gathered(&|node| node), &gathered(&|node| parents[node as usize])]
+                    .map(|rows| tape.constant(rows));
             let step = manifold.transport(&origin, &parent, &manifold.log(&origin, &own));
             let carried = manifold.exp(&parent, &step).to_tensor();
             for (row, &node) in carried.rows().zip(nodes) {
@@ -80,7 +82,7 @@ pub(crate) fn move_to_parents<M: Manifold, T: Float>(
 
 /// The nodes that move to their parents, by their number of ancestors: those with one come first. Of a circle
 /// of parents, the node that is found last stays.
-fn levels(parents: &[Option<u32>]) -> Vec<Vec<u32>> {
+fn levels(parents: &[u32]) -> Vec<Vec<u32>> {
     const UNKNOWN: u32 = u32::MAX;
     const ON_PATH: u32 = u32::MAX - 1;
     let (mut ancestors, mut path) = (vec![UNKNOWN; parents.len()], Vec::new());
@@ -91,7 +93,7 @@ fn levels(parents: &[Option<u32>]) -> Vec<Vec<u32>> {
         while let Some(node) = next.filter(|&node| ancestors[node as usize] == UNKNOWN) {
             ancestors[node as usize] = ON_PATH;
             path.push(node);
-            next = parents[node as usize];
+            next = Some(parents[node as usize]).filter(|&parent| parent != NONE);
         }
         let mut above = next.map(|node| ancestors[node as usize]).filter(|&ancestors| ancestors != ON_PATH);
         while let Some(node) = path.pop() {
@@ -109,19 +111,33 @@ fn levels(parents: &[Option<u32>]) -> Vec<Vec<u32>> {
     levels
 }
 
-/// The parent of each node u: among the v of its pairs (u, v), the one in the fewest pairs (w, v). Of several
-/// it is the one with the lowest number.
-fn parents(graph: &Graph) -> Vec<Option<u32>> {
-    let mut below = vec![0_u32; graph.names.len()];
-    graph.pairs.iter().for_each(|&(_, v)| below[v as usize] += 1);
-    let mut parents: Vec<Option<u32>> = vec![None; below.len()];
+/// The parent of each node u, or [`NONE`]: among the v of its pairs (u, v), the one in the fewest pairs
+/// (w, v). Of several it is the one with the lowest number. `each_pair` calls its argument with every pair.
+///
+/// # Errors
+/// Those of `each_pair`.
+pub(crate) fn parents<E>(
+    nodes: usize,
+    each_pair: impl Fn(&mut dyn FnMut(u32, u32)) -> Result<(), E>,
+) -> Result<Vec<u32>, E> {
+    let (mut below, mut parents) = (vec![0_u32; nodes], vec![NONE; nodes]);
+    each_pair(&mut |_, v| below[v as usize] += 1)?;
     let order = |v: u32| (below[v as usize], v);
-    for &(u, v) in &graph.pairs {
+    each_pair(&mut |u, v| {
         let parent = &mut parents[u as usize];
-        if parent.is_none_or(|parent| order(v) < order(parent)) {
-            *parent = Some(v);
+        if *parent == NONE || order(v) < order(*parent) {
+            *parent = v;
         }
-    }
+    })?;
+    Ok(parents)
+}
+
+/// The [`parents`] of a graph in memory.
+fn parents_in(graph: &Graph) -> Vec<u32> {
+    let Ok(parents) = parents(graph.names.len(), |visit| {
+        graph.pairs.iter().for_each(|&(u, v)| visit(u, v));
+        Ok::<(), Infallible>(())
+    });
     parents
 }
 
@@ -156,7 +172,7 @@ mod tests {
             let (mut rng, dim) = (rng::stream(1, 2, 3), 3);
             let before = Embedding::<M, T>::uniform("x", *m, 5, dim, 0.3, &mut rng).points.value().clone();
             let mut after = before.clone();
-            move_to_parents(&parents(graph), m, dim, &mut after);
+            move_to_parents(&parents_in(graph), m, dim, &mut after);
             assert_eq!(after.row(root), before.row(root));
             let row = |x: &Tensor<T>, i: usize| Row::from(x.row(i));
             for &[node, parent] in pairs {
@@ -184,11 +200,11 @@ mod tests {
             let graph = graph(edges);
             let before = Tensor::from_fn([3, 2], |i| 0.01 * (1 + i) as f64);
             let mut after = before.clone();
-            move_to_parents(&parents(&graph), &Euclidean, 2, &mut after);
+            move_to_parents(&parents_in(&graph), &Euclidean, 2, &mut after);
             let moved: Vec<usize> = (0..3).filter(|&i| after.row(i) != before.row(i)).collect();
             assert_eq!(moved.len(), 2, "{after}");
             for node in moved {
-                let parent = parents(&graph)[node].unwrap() as usize;
+                let parent = parents_in(&graph)[node] as usize;
                 for c in 0..2 {
                     let offset = after.row(node)[c] - after.row(parent)[c];
                     assert!((offset - before.row(node)[c]).abs() < 1e-15, "{node}: {after}");
