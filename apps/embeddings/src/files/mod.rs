@@ -93,19 +93,15 @@ impl Embeddings {
             Format::Npy => numpy::read(path, geometry()?),
         }
     }
-
-    /// Writes a file. Returns the number of points that the file's precision takes out of their space:
-    /// word2vec's binary format has `f32`, in which a point near the ball's boundary may round to it.
-    ///
-    /// # Errors
-    /// If the file cannot be written, its name ends with `.gz`, or the format cannot hold the names.
-    pub fn write(&self, path: &Path, format: Format) -> Result<usize> {
-        write(self, path, format)
-    }
 }
 
-/// Writes a file: see [`Embeddings::write`]. A safetensors file begins with all names, and needs all points
-/// in memory; the other formats need a block.
+/// Writes a file. Returns the number of points that the file's precision takes out of their space: word2vec's
+/// binary format has `f32`, in which a point near the ball's boundary may round to it. A safetensors file
+/// begins with all names, and needs all points in memory; the other formats need a block.
+///
+/// # Errors
+/// If the file cannot be written, its name ends with `.gz`, or the format cannot hold the names; if a block
+/// cannot be read.
 pub(crate) fn write(blocks: &impl Blocks, path: &Path, format: Format) -> Result<usize> {
     if is_packed(path) {
         return Err(AppError::content(path, "no packed files are written"));

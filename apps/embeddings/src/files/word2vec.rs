@@ -7,7 +7,6 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use cotangent::engine::files::atomic;
-use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::geometry::Geometry;
 use cotangent_apps_common::{table, word_vectors};
@@ -58,39 +57,24 @@ fn without_spaces(name: &str) -> Cow<'_, str> {
     if name.contains(separates) { name.replace(separates, "_").into() } else { name.into() }
 }
 
-/// Whether the names can be written.
+/// Whether names that have white space differ without it.
 ///
 /// # Errors
-/// If two names are the same without white space, or a name is empty.
-fn check_names(path: &Path, blocks: &impl Blocks) -> Result<()> {
-    let (mut empty, mut spaces) = (false, false);
-    let look = &mut |names: &Names, _: &Tensor<f64>| {
-        empty |= names.iter().any(str::is_empty);
-        spaces |= names.iter().any(|name| name.contains(separates));
-        Ok(())
-    };
-    blocks.each(look).map_err(AppError::io(path))?;
-    if empty {
-        return Err(AppError::content(path, "an empty name cannot be written in this format"));
-    }
-    if !spaces {
-        return Ok(());
-    }
+/// If two names are the same then, or a block cannot be read.
+fn check_without_spaces(blocks: &impl Blocks) -> io::Result<()> {
     let (mut names, mut written) = (Names::default(), Names::default());
-    let collect = &mut |block: &Names, _: &Tensor<f64>| {
+    blocks.each(&mut |block, _| {
         block.iter().for_each(|name| {
             names.push(name);
             written.push(&without_spaces(name));
         });
         Ok(())
-    };
-    blocks.each(collect).map_err(AppError::io(path))?;
+    })?;
     Index::new(&written).map(drop).map_err(|[first, second]| {
-        let message = format!(
+        io::Error::other(format!(
             "{:?} and {:?} would be one name, {:?}: this format has no spaces in names",
             &names[first], &names[second], &written[first]
-        );
-        AppError::content(path, message)
+        ))
     })
 }
 
@@ -128,22 +112,28 @@ fn write_blocks(
     blocks: &impl Blocks,
     mut put: impl FnMut(&mut dyn Write, &str, &[f64]) -> io::Result<()>,
 ) -> Result<()> {
-    check_names(path, blocks)?;
     let [count, width] = blocks.shape();
+    let mut spaces = false;
     let written = atomic::write(path, |w| {
         writeln!(w, "{count} {width}")?;
         blocks.each(&mut |names, points| {
             names.iter().zip(points.rows()).try_for_each(|(name, row)| {
+                if name.is_empty() {
+                    return Err(io::Error::other("an empty name cannot be written in this format"));
+                }
+                spaces |= name.contains(separates);
                 put(w, &without_spaces(name), row)?;
                 writeln!(w)
             })
-        })
+        })?;
+        if spaces { check_without_spaces(blocks) } else { Ok(()) }
     });
     written.map_err(AppError::io(path))
 }
 
 #[cfg(test)]
 mod tests {
+    use cotangent::prelude::Tensor;
     use cotangent_apps_common::geometry::SpaceModel;
 
     use super::*;
