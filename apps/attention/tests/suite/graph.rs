@@ -476,7 +476,9 @@ fn one_graph_takes_the_options_of_several() {
     // W and those of queries and keys, two vectors, a bias, γ and c of each layer.
     let (_, own, _) = run(&d, &path, "own", "--epochs 2 --matrices --keep-values");
     assert_eq!(own.parameters, 3 * (30 * 64 + 64 * 3) + 3 * (64 + 3) + 2 * 2);
-    assert!(own.outcomes != plain.outcomes);
+    let (_, kept, _) = run(&d, &path, "kept", "--epochs 2 --keep-values");
+    assert!(own.outcomes != plain.outcomes && kept.outcomes != plain.outcomes);
+    assert_eq!(kept.parameters, plain.parameters);
     let fails = |args: &[&str]| GRAPH.fails(&[&["--path", &path, "--out", &out], args].concat());
     assert_eq!(fails(&["--layers", "1"]), "--layers 1: at least 2 is needed");
     let message = GRAPH.run(&["--path", &path, "--out", &out, "--batch", "2"]);
