@@ -8,6 +8,7 @@ timed. torchbiggraph 1.0.0 is of 2019 and imports pkg_resources: pip install tor
 """
 import argparse
 import json
+import os
 import threading
 import time
 from pathlib import Path
@@ -17,9 +18,8 @@ import numpy as np
 
 
 def read(path):
-    """The two columns, as numbers: the names are a letter and a number each."""
-    digits = Path(path).read_bytes().translate(None, b"abcdefghijklmnopqrstuvwxyz")
-    return np.array(digits.split(), dtype=np.int64).reshape(-1, 2)
+    """The two columns: the names of such a tree are numbers."""
+    return np.array(Path(path).read_bytes().split(), dtype=np.int64).reshape(-1, 2)
 
 
 def prepare(edges, work, parts):
@@ -45,7 +45,6 @@ def prepare(edges, work, parts):
 
 def memory():
     """Bytes of this process and those below it; what they share is counted once."""
-    import os
     total, wanted = 0, {os.getpid()}
     for path in sorted(Path("/proc").glob("[0-9]*"), key=lambda path: int(path.name)):
         try:
