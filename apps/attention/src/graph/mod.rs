@@ -124,8 +124,9 @@ pub fn classify(
     let fingerprint = data.fingerprint();
     let name = output::fingerprint(&GraphConfig { seeds: 1, ..config.clone() }, fingerprint);
     let run = Run { data, config, score, options, fingerprint, name };
-    let outcomes: Vec<Outcome> =
-        seeds.into_par_iter().map(|seed| run.outcome(seed)).collect::<Result<_>>()?;
+    // Of several errors the first seed's counts, whichever came first.
+    let outcomes: Vec<Result<Outcome>> = seeds.into_par_iter().map(|seed| run.outcome(seed)).collect();
+    let outcomes: Vec<Outcome> = outcomes.into_iter().collect::<Result<_>>()?;
     let tests: Vec<f64> = outcomes.iter().map(|outcome| outcome.test).collect();
     let metrics = GraphMetrics {
         config: config.clone(),

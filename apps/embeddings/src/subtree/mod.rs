@@ -458,8 +458,9 @@ pub fn separate(
             tasks.extend(seeds.clone().map(|seed| Task { root, labels, classifier, seed, points }));
         }
     }
-    let fits: Vec<Fit> =
-        tasks.par_iter().map(|task| task.fit(ball, config, device)).collect::<Result<_>>()?;
+    // Of several errors the first task's counts, whichever came first.
+    let fits: Vec<Result<Fit>> = tasks.par_iter().map(|task| task.fit(ball, config, device)).collect();
+    let fits: Vec<Fit> = fits.into_iter().collect::<Result<_>>()?;
     let mut rows = Vec::new();
     let seeds = config.seeds as usize;
     for (tasks, fits) in tasks.chunks(seeds).zip(fits.chunks(seeds)) {
