@@ -31,7 +31,6 @@ mod key_values;
 pub mod lm;
 pub mod pictures;
 mod saved;
-mod task;
 mod training;
 pub mod transformer;
 pub mod vit;

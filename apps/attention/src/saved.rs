@@ -6,6 +6,7 @@ use clap::Args;
 use cotangent_apps_common::device::DeviceOption;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::metrics;
+use cotangent_apps_common::options::RunOptions;
 use cotangent_apps_common::threads::ThreadsOption;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -38,12 +39,33 @@ pub(crate) struct Saved<C> {
 }
 
 impl<C: Serialize> Saved<C> {
+    /// Takes the directory for a run: moves the files of an earlier one, among them those that `is_own`
+    /// names, and writes those of the model: `config.json`, and before it what `write` does. If the run is
+    /// resumed, the settings are only checked.
+    ///
+    /// # Errors
+    /// If the output cannot be written, or the settings are of an earlier version.
+    pub(crate) fn begin(
+        &self,
+        options: &RunOptions,
+        is_own: impl Fn(&str) -> bool,
+        write: impl FnOnce(&Path) -> Result<()>,
+    ) -> Result<()> {
+        let path = options.out.join(CONFIG);
+        if options.resume {
+            return self.resumes(&path);
+        }
+        options.set_aside(|name| name == CONFIG || is_own(name))?;
+        write(&options.out)?;
+        metrics::write_json(&path, self)
+    }
+
     /// Checks that the settings in a file, if there is one, are of this version: a checkpoint of an earlier
     /// one lacks options.
     ///
     /// # Errors
     /// If an option of this version is missing.
-    pub(crate) fn resumes(&self, path: &Path) -> Result<()> {
+    fn resumes(&self, path: &Path) -> Result<()> {
         fn missing<'a>(theirs: &Value, ours: &'a Value) -> Option<&'a str> {
             ours.as_object()?.iter().find_map(|(name, value)| match theirs.get(name) {
                 Some(found) => missing(found, value),

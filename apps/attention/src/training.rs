@@ -1,9 +1,7 @@
 //! What the trainings of `transformer`, `lm`, `vit` and `dit` have in common.
 
-use cotangent::optim::train::Progress;
 use cotangent::prelude::*;
 use cotangent_apps_common::error::Result;
-use cotangent_apps_common::progress::Figure;
 use rayon::prelude::*;
 
 /// Adam as transformers use it (Vaswani et al. 2017, section 5.3), with decoupled weight decay and a largest
@@ -13,6 +11,14 @@ use rayon::prelude::*;
 /// If a number is out of its range.
 pub(crate) fn adam(lr: f64, decay: f64, clip: f64) -> Result<RiemannianAdam<f32>> {
     Ok(RiemannianAdam::new(lr)?.betas(0.9, 0.98)?.decay(decay)?.clip(clip)?)
+}
+
+/// The parts of a batch of `lm`, `vit` and `dit`: at most four, so that two to four threads have work.
+pub(crate) const PARTS: [usize; 2] = [4, 1];
+
+/// The learning rate rises for some steps, then it falls to 0 along half a cosine, at the last of all steps.
+pub(crate) fn falling(warm_up: u64, steps: u64) -> Schedule {
+    Schedule::Constant.warm_up(warm_up).cosine(steps.saturating_sub(warm_up), 0.0)
 }
 
 /// What `evaluate` returns for each batch. They are computed in parallel.
@@ -38,16 +44,4 @@ pub(crate) fn mean_loss<B: Sync>(
     let losses = each_batch(batches, device, loss);
     let tokens: usize = losses.iter().map(|(_, tokens)| tokens).sum();
     losses.iter().map(|(loss, tokens)| loss * *tokens as f64).sum::<f64>() / tokens as f64
-}
-
-/// The figures that are shown with the progress. An item of the training counts as this many tokens.
-pub(crate) fn figures(now: &Progress<'_>, tokens: usize) -> Vec<Figure> {
-    let [batch, batches] = now.batch.map(|count| count as f64);
-    let mut figures = vec![Figure::new("batch", batch, 0), Figure::new("batches", batches, 0)];
-    if let Some(epoch) = now.history.epochs.last() {
-        figures.push(Figure::new("loss", epoch.loss, 3));
-        figures.push(Figure::new("validation_loss", epoch.validation, 3));
-    }
-    figures.push(Figure::new("tokens_per_second", now.rate * tokens as f64, 0));
-    figures
 }

@@ -64,6 +64,7 @@ pub mod ranks;
 pub mod seeds;
 pub mod space;
 pub mod table;
+pub mod task;
 pub mod threads;
 pub mod training;
 pub mod word_vectors;

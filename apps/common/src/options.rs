@@ -7,7 +7,7 @@ use cotangent::optim::exchange::Exchange;
 use cotangent::prelude::Device;
 
 use crate::error::{AppError, Result};
-use crate::memory;
+use crate::{memory, output};
 
 /// How a training runs. None of this changes the result, except the device.
 #[derive(Clone, Debug)]
@@ -22,6 +22,16 @@ pub struct RunOptions {
     pub device: Device,
     /// The ranks that train together, if the process is one of several.
     pub ranks: Option<Arc<dyn Exchange>>,
+}
+
+impl RunOptions {
+    /// Moves the files of an earlier run out of the way, unless it is resumed: see [`output::set_aside`].
+    ///
+    /// # Errors
+    /// If a file cannot be moved.
+    pub fn set_aside(&self, writes: impl Fn(&str) -> bool) -> Result<()> {
+        if self.resume { Ok(()) } else { output::set_aside(&self.out, writes) }
+    }
 }
 
 /// Checks numbers, each with the name of its option.

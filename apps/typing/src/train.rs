@@ -1,8 +1,10 @@
 //! Training: López & Strube 2020, sections 4.6 and 5.2.
 
+use std::marker::PhantomData;
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use cotangent::optim::train::{Epoch, Goal, History, TrainError};
+use cotangent::optim::train::{Epoch, Goal, History, Progress, TrainError};
 use cotangent::prelude::*;
 use cotangent_apps_common::curves::{self, Series};
 use cotangent_apps_common::error::{AppError, Result};
@@ -11,8 +13,9 @@ use cotangent_apps_common::metrics as files;
 use cotangent_apps_common::options::{self, RunOptions};
 use cotangent_apps_common::output;
 use cotangent_apps_common::precision::Precision;
-use cotangent_apps_common::progress::Progress;
-use cotangent_apps_common::training::{figures, trainer};
+use cotangent_apps_common::progress::Figure;
+use cotangent_apps_common::task::{self, Recipe, Task};
+use cotangent_apps_common::training::figures;
 use serde::{Deserialize, Serialize};
 
 use crate::batches::{Batch, Cycles};
@@ -93,90 +96,30 @@ pub fn train(data: &Data, config: &TypingConfig, run: &RunOptions) -> Result<Typ
     let order = batches + memory::bytes::<u32>(&[cycles, mentions]);
     memory::check(&[("cycles", cycles)], "the order of an epoch", order)?;
     match config.precision {
-        Precision::F32 => Training { data, config, run }.start::<f32>(),
-        Precision::F64 => Training { data, config, run }.start::<f64>(),
+        Precision::F32 => fit::<f32>(data, config, run),
+        Precision::F64 => fit::<f64>(data, config, run),
     }
 }
 
-struct Training<'a> {
+fn fit<T: Float>(data: &Data, config: &TypingConfig, run: &RunOptions) -> Result<TypingMetrics> {
+    let _held = output::hold(&run.out)?;
+    let epochs = Mutex::new(Epochs::new(&run.out, run.resume)?);
+    let task = TypingTask::<T> { data, config, run, epochs, number: PhantomData };
+    task::fit(&task, task.model(), run)
+}
+
+struct TypingTask<'a, T> {
     data: &'a Data,
     config: &'a TypingConfig,
     run: &'a RunOptions,
+    epochs: Mutex<Epochs>,
+    number: PhantomData<fn() -> T>,
 }
 
-impl Training<'_> {
-    /// Trains a model and tests it.
-    fn start<T: Float>(&self) -> Result<TypingMetrics> {
-        let Training { data, config, run } = *self;
-        let _held = output::hold(&run.out)?;
-        let mut model = self.model::<T>();
-        let mut tape = Tape::with_device(run.device.clone());
-        let (history, epochs) = self.epochs(&mut model, &mut tape)?;
-        let test = &data.parts[2];
-        let tested = (!test.is_empty())
-            .then(|| evaluate(&model, test, &data.types, config.threshold, &mut tape))
-            .transpose()
-            .map_err(|message| AppError::content(&run.out.join(MODEL), message))?;
-        self.finish(model.parts(), &history, epochs, tested.map(|found| found.figures))
-    }
-
-    /// Trains the model. Afterwards it is the one with the best total macro F1 on dev.
-    fn epochs<T: Float>(
-        &self,
-        model: &mut TypingModel<T>,
-        tape: &mut Tape<T>,
-    ) -> Result<(History, Vec<EpochFigures>)> {
-        let Training { data, config, run } = *self;
-        let (out, fingerprint) = (&run.out, data.fingerprint());
-        let name = output::fingerprint(config, fingerprint);
-        let mut adam = RiemannianAdam::new(config.lr)?.clip(config.clip)?;
-        let batches = self.cycles();
-        let steps = options::steps(config.epochs, batches.steps())?;
-        let mut progress = Progress::new("step", 0, steps);
-        let mut trainer = trainer(config, fingerprint, run)
-            .schedule(self.schedule(steps))
-            // One part: the loss is of the whole batch, and its large products use all threads by themselves.
-            .parts(1, config.batch)
-            .best(Goal::Greatest)
-            .named(name.clone())
-            .display(|now| {
-                let shown = || figures(&now, "dev_macro_f1", "mentions_per_second");
-                progress.update(now.history.steps, shown);
-            });
-        trainer.check()?;
-        if !run.resume {
-            output::set_aside(out, |name| [DESCRIPTION, EPOCHS].contains(&name))?;
-        }
-        self.describe(name).write(out)?;
-        let mut epochs = Epochs::new(out, run.resume)?;
-        let [train, dev, _] = &data.parts;
-        let loss = TypingLoss { types: &data.types, loss: config.loss, reduction: config.reduction };
-        let history = trainer.run(
-            model,
-            &mut adam,
-            &batches,
-            |model, tape, items| {
-                let examples: Vec<&Example> = items.iter().map(|&i| &train[i as usize]).collect();
-                loss.compute(model.forward(tape, &Batch::new(&examples)).logits, &examples)
-            },
-            |model, history| {
-                // A validation that is no number ends the training.
-                let Ok(found) = evaluate(model, dev, &data.types, config.threshold, tape) else {
-                    return Ok(f64::NAN);
-                };
-                epochs.add(history, DevFigures { dev: found.figures, text_norm: found.text_norm })?;
-                Ok(found.figures.total.by_mention.f1)
-            },
-        )?;
-        drop(trainer);
-        progress.finish();
-        let epochs = epochs.with_losses(&history)?;
-        Ok((history, epochs))
-    }
-
+impl<T: Float> TypingTask<'_, T> {
     /// The model before the first step.
-    fn model<T: Float>(&self) -> TypingModel<T> {
-        let Training { data, config, .. } = *self;
+    fn model(&self) -> TypingModel<T> {
+        let TypingTask { data, config, .. } = *self;
         let points = data.words.points(config.vectors, config.spaces.encoder, config.word_radius);
         let counts = Counts { characters: data.characters.places(), types: data.types.len() };
         TypingModel::new(points, counts, config)
@@ -189,13 +132,8 @@ impl Training<'_> {
         }
     }
 
-    fn cycles(&self) -> Cycles {
-        let TypingConfig { batch, cycles, seed, .. } = *self.config;
-        Cycles { items: self.data.parts[0].len(), batch, cycles, seed }
-    }
-
-    fn describe(&self, run: String) -> Description {
-        let Training { data, config, .. } = *self;
+    fn describe(&self) -> Description {
+        let TypingTask { data, config, .. } = *self;
         let word_file = std::path::absolute(&data.word_file).unwrap_or_else(|_| data.word_file.clone());
         Description {
             config: config.clone(),
@@ -204,38 +142,118 @@ impl Training<'_> {
             word_file,
             words: data.words.fingerprint(),
             width: data.words.width(),
-            run,
+            run: self.name(),
         }
     }
 
-    /// Writes all results.
-    fn finish(
-        &self,
-        parameters: [usize; 4],
-        history: &History,
-        epochs: Vec<EpochFigures>,
-        test: Option<Figures>,
-    ) -> Result<TypingMetrics> {
-        let Training { data, config, run } = *self;
-        let (best_epoch, _) = history.best(Goal::Greatest).expect("at least one epoch");
-        let metrics = TypingMetrics {
+    fn tape(&self) -> Tape<T> {
+        Tape::with_device(self.run.device.clone())
+    }
+
+    fn epochs(&self) -> MutexGuard<'_, Epochs> {
+        self.epochs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T: Float> Task for TypingTask<'_, T> {
+    type Config = TypingConfig;
+    type Number = T;
+    type Model = TypingModel<T>;
+    type Batches = Cycles;
+    type Metrics = TypingMetrics;
+
+    const GOAL: Goal = Goal::Greatest;
+    const VALIDATION: &'static str = "macro F1 on dev";
+
+    fn config(&self) -> &TypingConfig {
+        self.config
+    }
+
+    fn data(&self) -> u32 {
+        self.data.fingerprint()
+    }
+
+    fn recipe(&self) -> Result<Recipe<T, Cycles>> {
+        let TypingConfig { epochs, batch, cycles, seed, lr, clip, .. } = *self.config;
+        let batches = Cycles { items: self.data.parts[0].len(), batch, cycles, seed };
+        let steps = options::steps(epochs, batches.steps())?;
+        let recipe = Recipe::new(batches, steps, RiemannianAdam::new(lr)?.clip(clip)?);
+        // One part: the loss is of the whole batch, and its large products use all threads by themselves.
+        Ok(Recipe { schedule: self.schedule(steps), parts: [1, batch], ..recipe })
+    }
+
+    fn begin(&self, options: &RunOptions) -> Result<()> {
+        options.set_aside(|name| [DESCRIPTION, EPOCHS].contains(&name))?;
+        if options.resume { Ok(()) } else { self.describe().write(&options.out) }
+    }
+
+    fn loss<'t>(&self, model: &TypingModel<T>, tape: &'t Tape<T>, items: &[u32]) -> Var<'t, T> {
+        let &TypingConfig { loss, reduction, .. } = self.config;
+        let examples: Vec<&Example> = items.iter().map(|&i| &self.data.parts[0][i as usize]).collect();
+        let loss = TypingLoss { types: &self.data.types, loss, reduction };
+        loss.compute(model.forward(tape, &Batch::new(&examples)).logits, &examples)
+    }
+
+    /// The total macro F1 on dev. NaN if a logit is no finite number.
+    fn validate(&self, model: &mut TypingModel<T>, before: &History) -> std::result::Result<f64, TrainError> {
+        let (data, threshold) = (self.data, self.config.threshold);
+        let Ok(found) = evaluate(model, &data.parts[1], &data.types, threshold, &mut self.tape()) else {
+            return Ok(f64::NAN);
+        };
+        self.epochs().add(before, DevFigures { dev: found.figures, text_norm: found.text_norm })?;
+        Ok(found.figures.total.by_mention.f1)
+    }
+
+    fn figures(&self, now: &Progress<'_>) -> Vec<Figure> {
+        figures(now, "dev_macro_f1", "mentions_per_second")
+    }
+
+    fn test(&self, model: &mut TypingModel<T>, history: &History) -> Result<TypingMetrics> {
+        let TypingTask { data, config, run, .. } = *self;
+        let test = &data.parts[2];
+        let tested = (!test.is_empty())
+            .then(|| evaluate(model, test, &data.types, config.threshold, &mut self.tape()))
+            .transpose()
+            .map_err(|message| AppError::content(&run.out.join(MODEL), message))?;
+        // A resumed run may find its files in another place.
+        self.describe().write(&run.out)?;
+        let epochs = self.epochs().with_losses(history)?;
+        let (best_epoch, _) = self.best(history);
+        Ok(TypingMetrics {
             config: config.clone(),
             mentions: [0, 1, 2].map(|i| data.parts[i].len()),
             untyped: data.untyped,
             types: data.types.len(),
             words: data.words.len(),
-            parameters,
+            parameters: model.parts(),
             threads: rayon::current_num_threads(),
             device: run.device.to_string(),
             best_epoch: best_epoch as usize,
             dev: epochs[best_epoch as usize - 1].dev,
             epochs,
-            test,
+            test: tested.map(|found| found.figures),
             seconds: history.seconds,
-        };
-        files::write(&run.out, &metrics)?;
-        metrics.plot(&run.out.join("curves.svg"))?;
-        Ok(metrics)
+        })
+    }
+
+    fn title(&self, metrics: &TypingMetrics) -> String {
+        format!("total macro F1 on dev: {:.2} %", 100.0 * metrics.dev.total.by_mention.f1)
+    }
+
+    /// With the norm of text vectors.
+    fn curves(&self, path: &Path, metrics: &TypingMetrics, _: &History) -> Result<()> {
+        let values = |f: fn(&EpochFigures) -> f64| metrics.epochs.iter().map(f).collect::<Vec<f64>>();
+        let norm = values(|epoch| epoch.text_norm);
+        let series = [
+            Series { name: "training loss", values: values(|epoch| epoch.loss), better: f64::min },
+            Series {
+                name: Self::VALIDATION,
+                values: values(|epoch| epoch.dev.total.by_mention.f1),
+                better: f64::max,
+            },
+            Series { name: "norm of text vectors", values: norm, better: curves::NEITHER },
+        ];
+        curves::plot(path, &self.title(metrics), &series)
     }
 }
 
@@ -243,28 +261,6 @@ impl TypingMetrics {
     /// Number of parameters.
     pub fn parameter_count(&self) -> usize {
         self.parameters.iter().sum()
-    }
-
-    fn plot(&self, path: &Path) -> Result<()> {
-        let values = |f: fn(&EpochFigures) -> f64| self.epochs.iter().map(f).collect::<Vec<f64>>();
-        let f1 = 100.0 * self.dev.total.by_mention.f1;
-        curves::plot(
-            path,
-            &format!("total macro F1 on dev: {f1:.2} %"),
-            &[
-                Series { name: "training loss", values: values(|epoch| epoch.loss), better: f64::min },
-                Series {
-                    name: "macro F1 on dev",
-                    values: values(|epoch| epoch.dev.total.by_mention.f1),
-                    better: f64::max,
-                },
-                Series {
-                    name: "norm of text vectors",
-                    values: values(|epoch| epoch.text_norm),
-                    better: curves::NEITHER,
-                },
-            ],
-        )
     }
 }
 
@@ -295,17 +291,15 @@ impl Epochs {
     }
 
     /// All epochs, with the losses of the history.
-    fn with_losses(self, history: &History) -> Result<Vec<EpochFigures>> {
+    fn with_losses(&self, history: &History) -> Result<Vec<EpochFigures>> {
         let done = history.epochs.len();
         if self.list.len() != done {
             return Err(self.wrong(done));
         }
-        let epoch = |(DevFigures { dev, text_norm }, &Epoch { loss, .. }): (_, &Epoch)| EpochFigures {
-            loss,
-            dev,
-            text_norm,
+        let epoch = |(&DevFigures { dev, text_norm }, &Epoch { loss, .. }): (&DevFigures, &Epoch)| {
+            EpochFigures { loss, dev, text_norm }
         };
-        Ok(self.list.into_iter().zip(&history.epochs).map(epoch).collect())
+        Ok(self.list.iter().zip(&history.epochs).map(epoch).collect())
     }
 
     fn wrong(&self, done: usize) -> AppError {

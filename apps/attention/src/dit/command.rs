@@ -8,6 +8,7 @@ use cotangent::prelude::Tensor;
 use cotangent_apps_common::application::Application;
 use cotangent_apps_common::command_line::{RUN, parse_app_with};
 use cotangent_apps_common::error::{AppError, Result, exit_code};
+use cotangent_apps_common::task::{self, Reported};
 use cotangent_apps_common::training::TrainingOptions;
 use cotangent_apps_common::{options, print, say};
 
@@ -15,7 +16,6 @@ use super::{DitConfig, DitData, DitEvaluated, DitMetrics, DitSampling, Sampler, 
 use crate::attention::Scores;
 use crate::pictures::raster;
 use crate::saved::Running;
-use crate::task::{self, Reported};
 use crate::vit::Classifier;
 
 /// The application `dit`.

@@ -2,12 +2,13 @@
 
 use cotangent::engine::rng::Rng;
 use cotangent::engine::row_numbers;
-use cotangent::optim::train::{Goal, History, Progress};
+use cotangent::optim::train::{Goal, History, Progress, Shuffled, TrainError};
 use cotangent::prelude::*;
 use cotangent_apps_common::error::Result;
-use cotangent_apps_common::options::RunOptions;
+use cotangent_apps_common::options::{self, RunOptions};
 use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::progress::Figure;
+use cotangent_apps_common::task::{self, Recipe, Task};
 use cotangent_apps_common::training::figures;
 use cotangent_apps_common::{memory, output};
 use rand::RngExt;
@@ -17,8 +18,8 @@ use super::model::{DitModel, on_tape};
 use super::{DitConfig, DitData, DitMetrics};
 use crate::attention::Scores;
 use crate::pictures::{Ends, Pictured, Pictures};
-use crate::task::{self, Recipe, Task};
-use crate::training::mean_loss;
+use crate::saved::Saved;
+use crate::training::{PARTS, mean_loss};
 
 /// Trains a diffusion transformer and writes `metrics.json`, `config.json` (with the names of the classes),
 /// `model.safetensors` (the best by validation), `curves.svg` and the checkpoint. It uses the current thread
@@ -40,7 +41,7 @@ pub fn train(
     memory::training(&config.sizes(), config.least_parameters(ends), Precision::F32)?;
     let model = DitModel::new(&config, &*score, ends, &mut rng::stream(config.seed, "initial", 0));
     let task = DitTask { data, config: &config, device: &options.device, diffusion: Diffusion::new() };
-    task::fit(&task, model, data.pictures.fingerprint(), options)
+    task::fit(&task, model, options)
 }
 
 /// Pictures with noise.
@@ -88,7 +89,7 @@ impl DitTask<'_> {
 
     /// The mean squared error on pictures, each with a time and noise of its own, which are the same for
     /// every model.
-    fn test(&self, model: &DitModel, pictures: &Pictures<f32>) -> f64 {
+    fn tested(&self, model: &DitModel, pictures: &Pictures<f32>) -> f64 {
         let items: Vec<u32> = row_numbers(pictures.len()).collect();
         let batches: Vec<&[u32]> = items.chunks(self.config.batch).collect();
         mean_loss(&batches, self.device, |tape, items| {
@@ -105,8 +106,9 @@ impl DitTask<'_> {
 
 impl Task for DitTask<'_> {
     type Config = DitConfig;
-    type Settings = Pictured<DitConfig>;
+    type Number = f32;
     type Model = DitModel;
+    type Batches = Shuffled;
     type Metrics = DitMetrics;
 
     const GOAL: Goal = Goal::Least;
@@ -116,17 +118,26 @@ impl Task for DitTask<'_> {
         self.config
     }
 
-    fn settings(&self) -> Pictured<DitConfig> {
-        Pictured::new(self.config, &self.data.pictures)
+    fn data(&self) -> u32 {
+        self.data.pictures.fingerprint()
     }
 
-    fn recipe(&self) -> Result<Recipe> {
-        let DitConfig { batch, lr, decay, clip, warm_up_epochs, ema, .. } = *self.config;
+    fn recipe(&self) -> Result<Recipe<f32, Shuffled>> {
+        let DitConfig { epochs, batch, lr, decay, clip, warm_up_epochs, ema, seed, .. } = *self.config;
         let items = self.data.pictures.train.len();
         // Adam's own averages, as in the released program of DiT.
         let optimiser = RiemannianAdam::new(lr)?.betas(0.9, 0.999)?.decay(decay)?.clip(clip)?;
-        let warm_up = warm_up_epochs.saturating_mul(items.div_ceil(batch) as u64);
-        Ok(Recipe { items, batch, optimiser, warm_up, falls: false, ema })
+        let batches = items.div_ceil(batch) as u64;
+        let schedule = Schedule::Constant.warm_up(warm_up_epochs.saturating_mul(batches));
+        let steps = options::steps(epochs, batches)?;
+        let recipe = Recipe::new(Shuffled { items, batch, seed }, steps, optimiser);
+        Ok(Recipe { schedule, parts: PARTS, average: ema, ..recipe })
+    }
+
+    fn begin(&self, options: &RunOptions) -> Result<()> {
+        let config = Pictured::new(self.config, &self.data.pictures);
+        let saved = Saved { config, run: Some(self.name()), tokenizer: None };
+        saved.begin(options, |_| false, |_| Ok(()))
     }
 
     fn loss<'t>(&self, model: &DitModel, tape: &'t Tape<f32>, items: &[u32]) -> Var<'t, f32> {
@@ -143,18 +154,18 @@ impl Task for DitTask<'_> {
         self.error(model, tape, &noised)
     }
 
-    fn validate(&self, model: &DitModel) -> f64 {
-        self.test(model, &self.data.pictures.validation)
+    fn validate(&self, model: &mut DitModel, _: &History) -> std::result::Result<f64, TrainError> {
+        Ok(self.tested(model, &self.data.pictures.validation))
     }
 
     fn figures(&self, now: &Progress<'_>) -> Vec<Figure> {
         figures(now, "validation_loss", "pictures_per_second")
     }
 
-    fn metrics(&self, model: &DitModel, history: &History, best: (u64, f64)) -> DitMetrics {
+    fn test(&self, model: &mut DitModel, history: &History) -> Result<DitMetrics> {
         let DitTask { config, device, .. } = self;
-        let (data, (best_epoch, validation)) = (&self.data.pictures, best);
-        DitMetrics {
+        let (data, (best_epoch, validation)) = (&self.data.pictures, self.best(history));
+        Ok(DitMetrics {
             config: (*config).clone(),
             data: data.name.clone(),
             pictures: data.counts(),
@@ -166,9 +177,9 @@ impl Task for DitTask<'_> {
             epochs: history.epochs.clone(),
             best_epoch,
             validation,
-            test: self.test(model, &data.test),
+            test: self.tested(model, &data.test),
             seconds: history.seconds,
-        }
+        })
     }
 
     fn title(&self, metrics: &DitMetrics) -> String {

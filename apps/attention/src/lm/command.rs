@@ -8,6 +8,7 @@ use cotangent_apps_common::command_line::parse_app_with;
 use cotangent_apps_common::error::{Result, exit_code};
 use cotangent_apps_common::print;
 use cotangent_apps_common::say;
+use cotangent_apps_common::task::{self, Reported};
 use cotangent_apps_common::training::TrainingOptions;
 use serde::Serialize;
 
@@ -15,7 +16,6 @@ use super::text::{Lines, LmText};
 use super::{LanguageModel, LmConfig, LmMetrics, Perplexity, Sampling, train};
 use crate::attention::Scores;
 use crate::saved::Running;
-use crate::task::{self, Reported};
 
 /// The application `lm`.
 pub const APP: Application = Application {

@@ -1,13 +1,13 @@
 //! Training a language model, and testing it.
 
-use std::path::Path;
-
-use cotangent::optim::train::{Goal, History, Progress};
+use cotangent::optim::train::{Goal, History, Progress, Shuffled, TrainError};
 use cotangent::prelude::*;
 use cotangent_apps_common::error::Result;
-use cotangent_apps_common::options::RunOptions;
+use cotangent_apps_common::options::{self, RunOptions};
 use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::progress::Figure;
+use cotangent_apps_common::task::{self, Recipe, Task};
+use cotangent_apps_common::training::figures;
 use cotangent_apps_common::{memory, output};
 
 use super::blocks::{Stream, Window};
@@ -16,9 +16,8 @@ use super::text::LmText;
 use super::vocabulary::{Vocabulary, WORDS};
 use super::{LmConfig, LmMetrics, Perplexity};
 use crate::attention::Scores;
-use crate::saved::TOKENIZER;
-use crate::task::{self, Recipe, Task};
-use crate::training::{adam, figures, mean_loss};
+use crate::saved::{Saved, TOKENIZER};
+use crate::training::{PARTS, adam, falling, mean_loss};
 
 /// Trains a language model and writes `metrics.json`, `config.json`, the vocabulary, `model.safetensors` (the
 /// best by validation), `curves.svg` and the checkpoint. It uses the current thread pool; the result does not
@@ -42,8 +41,8 @@ pub fn train(text: &LmText, config: &LmConfig, scores: &Scores, options: &RunOpt
     let model = LmModel::new(config, &*score, vocabulary.size(), &mut rng);
     let mut hasher = crc32fast::Hasher::new();
     streams[..2].iter().for_each(|stream| stream.fingerprint(&mut hasher));
-    let task = LmTask { config, device: &options.device, vocabulary, streams, blocks };
-    task::fit(&task, model, hasher.finalize(), options)
+    let (device, data) = (&options.device, hasher.finalize());
+    task::fit(&LmTask { config, device, vocabulary, streams, blocks, data }, model, options)
 }
 
 /// How well a model predicts a text, each token from at least `context` earlier ones.
@@ -71,6 +70,8 @@ struct LmTask<'a> {
     streams: [Stream; 3],
     /// Number of blocks of the training text.
     blocks: usize,
+    /// The fingerprint of the streams that the training reads.
+    data: u32,
 }
 
 impl LmTask<'_> {
@@ -82,34 +83,38 @@ impl LmTask<'_> {
 
 impl Task for LmTask<'_> {
     type Config = LmConfig;
-    type Settings = LmConfig;
+    type Number = f32;
     type Model = LmModel;
+    type Batches = Shuffled;
     type Metrics = LmMetrics;
 
     const GOAL: Goal = Goal::Least;
     const VALIDATION: &'static str = "validation loss";
-    const FILES: &'static [&'static str] = &[TOKENIZER, WORDS];
 
     fn config(&self) -> &LmConfig {
         self.config
     }
 
-    fn settings(&self) -> LmConfig {
-        self.config.clone()
+    fn data(&self) -> u32 {
+        self.data
     }
 
-    fn tokenizer(&self) -> Option<u32> {
-        Some(self.vocabulary.fingerprint())
+    fn recipe(&self) -> Result<Recipe<f32, Shuffled>> {
+        let LmConfig { epochs, batch, lr, decay, clip, warm_up, seed, .. } = *self.config;
+        let steps = options::steps(epochs, self.blocks.div_ceil(batch) as u64)?;
+        let recipe = Recipe::new(Shuffled { items: self.blocks, batch, seed }, steps, adam(lr, decay, clip)?);
+        let schedule = falling(warm_up, steps);
+        Ok(Recipe { schedule, parts: PARTS, ..recipe })
     }
 
-    fn write_files(&self, out: &Path) -> Result<()> {
-        self.vocabulary.save(&out.join(Vocabulary::file(self.config.tokens)))
-    }
-
-    fn recipe(&self) -> Result<Recipe> {
-        let LmConfig { batch, lr, decay, clip, warm_up, .. } = *self.config;
-        let optimiser = adam(lr, decay, clip)?;
-        Ok(Recipe { items: self.blocks, batch, optimiser, warm_up, falls: true, ema: 0.0 })
+    fn begin(&self, options: &RunOptions) -> Result<()> {
+        let (config, tokenizer) = (self.config.clone(), Some(self.vocabulary.fingerprint()));
+        let saved = Saved { config, run: Some(self.name()), tokenizer };
+        saved.begin(
+            options,
+            |name| [TOKENIZER, WORDS].contains(&name),
+            |out| self.vocabulary.save(&out.join(Vocabulary::file(self.config.tokens))),
+        )
     }
 
     fn loss<'t>(&self, model: &LmModel, tape: &'t Tape<f32>, items: &[u32]) -> Var<'t, f32> {
@@ -118,17 +123,18 @@ impl Task for LmTask<'_> {
         model.loss(tape, &train.batch(&windows))
     }
 
-    fn validate(&self, model: &LmModel) -> f64 {
-        self.predicted(model, &self.streams[1], 0).loss
+    fn validate(&self, model: &mut LmModel, _: &History) -> std::result::Result<f64, TrainError> {
+        Ok(self.predicted(model, &self.streams[1], 0).loss)
     }
 
     fn figures(&self, now: &Progress<'_>) -> Vec<Figure> {
-        figures(now, self.config.block)
+        let tokens_per_second = now.rate * self.config.block as f64;
+        figures(&Progress { rate: tokens_per_second, ..*now }, "validation_loss", "tokens_per_second")
     }
 
-    fn metrics(&self, model: &LmModel, history: &History, (best_epoch, _): (u64, f64)) -> LmMetrics {
+    fn test(&self, model: &mut LmModel, history: &History) -> Result<LmMetrics> {
         let LmTask { config, streams, .. } = self;
-        LmMetrics {
+        Ok(LmMetrics {
             config: (*config).clone(),
             tokens: streams.each_ref().map(Stream::len),
             unknown: streams.each_ref().map(|stream| stream.unknown),
@@ -138,11 +144,11 @@ impl Task for LmTask<'_> {
             threads: rayon::current_num_threads(),
             device: self.device.to_string(),
             epochs: history.epochs.clone(),
-            best_epoch,
+            best_epoch: self.best(history).0,
             validation: self.predicted(model, &streams[1], 0),
             test: [0, config.context()].map(|context| self.predicted(model, &streams[2], context)),
             seconds: history.seconds,
-        }
+        })
     }
 
     fn title(&self, metrics: &LmMetrics) -> String {

@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use cotangent::layers::Score;
 use cotangent_apps_common::error::Result;
 use cotangent_apps_common::training::TrainingConfig;
-use cotangent_apps_common::{config, options, output};
+use cotangent_apps_common::{config, options};
 use serde::{Deserialize, Serialize};
 
 use crate::attention::{AttentionOptions, Scores};
@@ -151,12 +151,6 @@ impl TransformerConfig {
         let sizes = [self.width, self.heads];
         [self.head_dim, self.key_dim] = head_dims(sizes, self.head_dim, self.key_dim);
         self
-    }
-
-    /// A text that identifies this run, for training text with the fingerprint `text`. It does not depend on
-    /// the number of epochs, because a resumed run may have more.
-    pub(super) fn fingerprint(&self, text: u32) -> String {
-        output::fingerprint(&TransformerConfig { epochs: 0, ..self.clone() }, text)
     }
 
     /// The layers.

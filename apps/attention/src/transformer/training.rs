@@ -1,16 +1,19 @@
 //! Training a model, and testing its translations.
 
+use std::path::Path;
+
 use cotangent::engine::files::atomic;
 use cotangent::engine::loss::IGNORE;
 use cotangent::optim::Average;
-use cotangent::optim::train::{Batches, History, TrainError, load_model, save_model};
+use cotangent::optim::train::{Batches, Goal, History, Progress, TrainError, load_model, save_model};
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
-use cotangent_apps_common::options::RunOptions;
+use cotangent_apps_common::options::{self, RunOptions};
 use cotangent_apps_common::precision::Precision;
-use cotangent_apps_common::progress::Progress;
-use cotangent_apps_common::training::trainer;
-use cotangent_apps_common::{curves, memory, metrics, output};
+use cotangent_apps_common::progress::Figure;
+use cotangent_apps_common::task::{self, Recipe, Task};
+use cotangent_apps_common::training::figures;
+use cotangent_apps_common::{memory, output};
 
 use super::batches::{Batch, BySource};
 use super::bpe::Bpe;
@@ -20,8 +23,8 @@ use super::parallel_text::ParallelText;
 use super::translator::fits;
 use super::{Search, TransformerConfig, TransformerMetrics, bleu};
 use crate::attention::Scores;
-use crate::saved::{CONFIG, MODEL, Saved, TOKENIZER};
-use crate::training::{adam, figures, mean_loss};
+use crate::saved::{MODEL, Saved, TOKENIZER};
+use crate::training::{adam, mean_loss};
 
 /// The translations of the test sentences.
 const TRANSLATIONS: &str = "translations.txt";
@@ -56,98 +59,29 @@ pub fn train(
     memory::training(&config.sizes(), config.least_parameters(bpe.size()), Precision::F32)?;
     let mut rng = rng::stream(config.seed, "initial", 0);
     let model = TransformerModel::new(config, &*score, bpe.size(), &mut rng);
-    let name = config.fingerprint(data.fingerprint);
-    Run { text, config, search, options, bpe, data, name }.fit(model)
+    let sources: Vec<Vec<u32>> = text.test.iter().map(|(source, _)| bpe.encode(source)).collect();
+    fits(&model, &sources)?;
+    task::fit(&TransformerTask { text, config, search, options, bpe, data: &data, sources }, model, options)
 }
 
 /// A training and its test.
-struct Run<'a> {
+struct TransformerTask<'a> {
     text: &'a ParallelText,
     config: &'a TransformerConfig,
     search: &'a Search,
     options: &'a RunOptions,
     bpe: Bpe,
-    data: Encoded,
-    /// The name of the run, in the files of its parameters.
-    name: String,
+    data: &'a Encoded,
+    /// The tokens of the test sentences.
+    sources: Vec<Vec<u32>>,
 }
 
-impl Run<'_> {
-    /// Trains the model, tests it and writes all results.
-    fn fit(&self, mut model: TransformerModel) -> Result<TransformerMetrics> {
-        let out = &self.options.out;
-        let sources: Vec<Vec<u32>> =
-            self.text.test.iter().map(|(source, _)| self.bpe.encode(source)).collect();
-        let history = self.epochs(&mut model, &sources)?;
-        self.average(&mut model, history.epochs.len() as u64)?;
-        save_model(&model, &out.join(MODEL), Some(&self.name))?;
-        let translations = self.translate(&model, &sources)?;
-        let metrics = self.metrics(&model, &history, &translations);
-        metrics::write(out, &metrics)?;
-        let title = format!("{} attention: BLEU {:.2}", self.config.attention, metrics.test.score);
-        curves::training(&out.join("curves.svg"), &title, &history.epochs, "validation loss", f64::min)?;
-        Ok(metrics)
-    }
-
-    /// Trains the model. Writes the parameters after each epoch.
-    fn epochs(&self, model: &mut TransformerModel, sources: &[Vec<u32>]) -> Result<History> {
-        let Run { data, config, options, .. } = self;
-        let mut adam = adam(config.lr, config.decay, config.clip)?;
-        let saved = Saved {
-            config: (*config).clone(),
-            run: Some(self.name.clone()),
-            tokenizer: Some(self.bpe.fingerprint()),
-        };
-        if options.resume {
-            saved.resumes(&options.out.join(CONFIG))?;
-        }
-        let mut progress = Progress::new("epoch", 0, config.epochs);
-        let mut trainer = trainer(*config, data.fingerprint, options)
-            .schedule(Schedule::InverseSquareRoot { warm_up: config.warm_up })
-            .checkpoint_each_epoch()
-            .display(|now| progress.update(now.history.epochs.len() as u64, || figures(&now, 1)));
-        trainer.check()?;
-        fits(model, sources)?;
-        self.begin(&saved)?;
-        let history = trainer.run(
-            model,
-            &mut adam,
-            &BySource { pairs: &data.train, tokens: config.batch_tokens, seed: config.seed },
-            |model, tape, items| {
-                let batch = Batch::new(items.iter().map(|&item| &data.train[item as usize]));
-                token_loss(model, tape, &batch, config.label_smoothing)
-            },
-            |model, before| {
-                let validation = self.validate(model);
-                if validation.is_finite() {
-                    self.keep_epoch(model, before.epochs.len() as u64 + 1)?;
-                }
-                Ok(validation)
-            },
-        )?;
-        drop(trainer);
-        progress.finish();
-        Ok(history)
-    }
-
-    /// Takes the directory for this run: moves the files of an earlier one, and writes those of the model.
-    /// That shows whether the directory can be written to.
-    fn begin(&self, saved: &Saved<TransformerConfig>) -> Result<()> {
-        let out = &self.options.out;
-        if !self.options.resume {
-            output::set_aside(out, |name| {
-                [CONFIG, TOKENIZER, TRANSLATIONS].contains(&name) || name.starts_with("epoch-")
-            })?;
-            self.bpe.save(&out.join(TOKENIZER))?;
-        }
-        metrics::write_json(&out.join(CONFIG), saved)
-    }
-
+impl TransformerTask<'_> {
     /// Writes the parameters after an epoch, and removes those that no average needs. One file more than that
     /// is kept: if this epoch is lost, the run resumes from the checkpoint of the previous epoch.
     fn keep_epoch(&self, model: &TransformerModel, epoch: u64) -> std::result::Result<(), TrainError> {
         let out = &self.options.out;
-        save_model(model, &out.join(epoch_file(epoch)), Some(&self.name))?;
+        save_model(model, &out.join(epoch_file(epoch)), Some(&self.name()))?;
         if let Some(old) = epoch.checked_sub(self.config.average.saturating_add(1)) {
             // An error is ignored, because the file does no harm.
             let _ = std::fs::remove_file(out.join(epoch_file(old)));
@@ -163,15 +97,15 @@ impl Run<'_> {
         // The file of the epoch before them is no longer needed.
         let _ = std::fs::remove_file(out.join(epoch_file(before)));
         for epoch in before + 1..=last {
-            load_model(model, &out.join(epoch_file(epoch)), Some(&self.name))?;
+            load_model(model, &out.join(epoch_file(epoch)), Some(&self.name()))?;
             average.update(model)?;
         }
         Ok(average.swap(model)?)
     }
 
     /// Translates the test sentences, and writes the translations.
-    fn translate(&self, model: &TransformerModel, sources: &[Vec<u32>]) -> Result<Vec<String>> {
-        let found = self.search.translate(model, sources, &self.options.device);
+    fn translate(&self, model: &TransformerModel) -> Result<Vec<String>> {
+        let found = self.search.translate(model, &self.sources, &self.options.device);
         let translations: Vec<String> = found.iter().map(|tokens| self.bpe.decode(tokens)).collect();
         let path = self.options.out.join(TRANSLATIONS);
         atomic::write(&path, |w| translations.iter().try_for_each(|line| writeln!(w, "{line}")))
@@ -179,15 +113,87 @@ impl Run<'_> {
         Ok(translations)
     }
 
-    fn metrics(
+    /// The mean loss per token of the validation targets.
+    fn validation_loss(&self, model: &TransformerModel) -> f64 {
+        let validation = &self.data.validation;
+        let order = BySource { pairs: validation, tokens: self.config.batch_tokens, seed: 0 };
+        mean_loss(&order.epoch(0), &self.options.device, |tape, items| {
+            let batch = Batch::new(items.iter().map(|&item| &validation[item as usize]));
+            (token_loss(model, tape, &batch, 0.0).item(), batch.tokens)
+        })
+    }
+}
+
+impl<'a> Task for TransformerTask<'a> {
+    type Config = TransformerConfig;
+    type Number = f32;
+    type Model = TransformerModel;
+    type Batches = BySource<'a>;
+    type Metrics = TransformerMetrics;
+
+    const GOAL: Goal = Goal::Least;
+    const VALIDATION: &'static str = "validation loss";
+
+    fn config(&self) -> &TransformerConfig {
+        self.config
+    }
+
+    fn data(&self) -> u32 {
+        self.data.fingerprint
+    }
+
+    /// It does not depend on the number of epochs, because a resumed run may have more.
+    fn name(&self) -> String {
+        output::fingerprint(&TransformerConfig { epochs: 0, ..self.config.clone() }, self.data())
+    }
+
+    fn recipe(&self) -> Result<Recipe<f32, BySource<'a>>> {
+        let TransformerConfig { epochs, batch_tokens: tokens, lr, decay, clip, warm_up, seed, .. } =
+            *self.config;
+        let batches = BySource { pairs: &self.data.train, tokens, seed };
+        let steps = options::steps(epochs, batches.epoch(0).len() as u64)?;
+        let schedule = Schedule::InverseSquareRoot { warm_up };
+        let recipe = Recipe::new(batches, steps, adam(lr, decay, clip)?);
+        Ok(Recipe { schedule, keeps_best: false, checkpoint_each_epoch: true, ..recipe })
+    }
+
+    fn begin(&self, options: &RunOptions) -> Result<()> {
+        let (config, tokenizer) = (self.config.clone(), Some(self.bpe.fingerprint()));
+        let is_own = |name: &str| [TOKENIZER, TRANSLATIONS].contains(&name) || name.starts_with("epoch-");
+        let write = |out: &Path| self.bpe.save(&out.join(TOKENIZER));
+        Saved { config, run: Some(self.name()), tokenizer }.begin(options, is_own, write)
+    }
+
+    fn loss<'t>(&self, model: &TransformerModel, tape: &'t Tape<f32>, items: &[u32]) -> Var<'t, f32> {
+        let batch = Batch::new(items.iter().map(|&item| &self.data.train[item as usize]));
+        token_loss(model, tape, &batch, self.config.label_smoothing)
+    }
+
+    /// Writes the parameters too.
+    fn validate(
         &self,
-        model: &TransformerModel,
-        history: &History,
-        translations: &[String],
-    ) -> TransformerMetrics {
-        let Run { text, data, .. } = self;
+        model: &mut TransformerModel,
+        before: &History,
+    ) -> std::result::Result<f64, TrainError> {
+        let validation = self.validation_loss(model);
+        if validation.is_finite() {
+            self.keep_epoch(model, before.epochs.len() as u64 + 1)?;
+        }
+        Ok(validation)
+    }
+
+    fn figures(&self, now: &Progress<'_>) -> Vec<Figure> {
+        figures(now, "validation_loss", "tokens_per_second")
+    }
+
+    /// The model that is tested is the average of the last epochs.
+    fn test(&self, model: &mut TransformerModel, history: &History) -> Result<TransformerMetrics> {
+        let TransformerTask { text, data, options, .. } = self;
+        self.average(model, history.epochs.len() as u64)?;
+        save_model(model, &options.out.join(MODEL), Some(&self.name()))?;
+        let translations = self.translate(model)?;
         let references: Vec<String> = text.test.iter().map(|(_, target)| target.clone()).collect();
-        TransformerMetrics {
+        Ok(TransformerMetrics {
             config: self.config.clone(),
             sentences: [text.train.len(), text.validation.len(), text.test.len()],
             left_out: data.left_out,
@@ -195,25 +201,19 @@ impl Run<'_> {
             vocabulary: self.bpe.size(),
             parameters: model.count(),
             threads: rayon::current_num_threads(),
-            device: self.options.device.to_string(),
-            validation: self.validate(model),
+            device: options.device.to_string(),
+            validation: self.validation_loss(model),
             epochs: history.epochs.clone(),
             beam: self.search.beam(),
             length_penalty: self.search.length_penalty(),
-            test: bleu::corpus(translations, &references),
+            test: bleu::corpus(&translations, &references),
             signature: bleu::SIGNATURE.to_owned(),
             seconds: history.seconds,
-        }
+        })
     }
 
-    /// The mean loss per token of the validation targets.
-    fn validate(&self, model: &TransformerModel) -> f64 {
-        let validation = &self.data.validation;
-        let order = BySource { pairs: validation, tokens: self.config.batch_tokens, seed: 0 };
-        mean_loss(&order.epoch(0), &self.options.device, |tape, items| {
-            let batch = Batch::new(items.iter().map(|&item| &validation[item as usize]));
-            (token_loss(model, tape, &batch, 0.0).item(), batch.tokens)
-        })
+    fn title(&self, metrics: &TransformerMetrics) -> String {
+        format!("{} attention: BLEU {:.2}", self.config.attention, metrics.test.score)
     }
 }
 

@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand};
 use cotangent_apps_common::application::Application;
 use cotangent_apps_common::command_line::{RUN, parse_app_with};
 use cotangent_apps_common::error::{Result, exit_code};
+use cotangent_apps_common::task::{self, Reported};
 use cotangent_apps_common::training::TrainingOptions;
 use cotangent_apps_common::{options, print, say};
 use serde::Serialize;
@@ -15,7 +16,6 @@ use super::{Classifier, Tested, VitConfig, VitMetrics, train};
 use crate::attention::Scores;
 use crate::pictures::PictureData;
 use crate::saved::Running;
-use crate::task::{self, Reported};
 
 /// The application `vit`.
 pub const APP: Application = Application {

@@ -1,11 +1,12 @@
 //! Training a vision transformer, and testing it.
 
-use cotangent::optim::train::{Goal, History, Progress};
+use cotangent::optim::train::{Goal, History, Progress, Shuffled, TrainError};
 use cotangent::prelude::*;
 use cotangent_apps_common::error::Result;
-use cotangent_apps_common::options::RunOptions;
+use cotangent_apps_common::options::{self, RunOptions};
 use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::progress::Figure;
+use cotangent_apps_common::task::{self, Recipe, Task};
 use cotangent_apps_common::training::figures;
 use cotangent_apps_common::{memory, output};
 
@@ -15,8 +16,8 @@ use super::tested::{Tested, test};
 use super::{VitConfig, VitMetrics};
 use crate::attention::Scores;
 use crate::pictures::{Ends, PictureData, Pictured, Pictures};
-use crate::task::{self, Recipe, Task};
-use crate::training::adam;
+use crate::saved::Saved;
+use crate::training::{PARTS, adam, falling};
 
 /// Trains a vision transformer and writes `metrics.json`, `config.json` (with the names of the classes),
 /// `model.safetensors` (the best by validation), `curves.svg` and the checkpoint. It uses the current thread
@@ -37,8 +38,7 @@ pub fn train(
     let ends = Ends::new(data);
     memory::training(&config.sizes(), config.least_parameters(ends.channels, ends.classes), Precision::F32)?;
     let model = VitModel::new(&config, &*score, ends, &mut rng::stream(config.seed, "initial", 0));
-    let task = VitTask { data, config: &config, device: &options.device };
-    task::fit(&task, model, data.fingerprint(), options)
+    task::fit(&VitTask { data, config: &config, device: &options.device }, model, options)
 }
 
 /// A training and its test.
@@ -49,15 +49,16 @@ struct VitTask<'a> {
 }
 
 impl VitTask<'_> {
-    fn test(&self, model: &VitModel, pictures: &Pictures) -> Tested {
+    fn tested(&self, model: &VitModel, pictures: &Pictures) -> Tested {
         test(model, pictures, &self.data.classes, self.config.batch, self.device)
     }
 }
 
 impl Task for VitTask<'_> {
     type Config = VitConfig;
-    type Settings = Pictured<VitConfig>;
+    type Number = f32;
     type Model = VitModel;
+    type Batches = Shuffled;
     type Metrics = VitMetrics;
 
     const GOAL: Goal = Goal::Greatest;
@@ -67,15 +68,24 @@ impl Task for VitTask<'_> {
         self.config
     }
 
-    fn settings(&self) -> Pictured<VitConfig> {
-        Pictured::new(self.config, self.data)
+    fn data(&self) -> u32 {
+        self.data.fingerprint()
     }
 
-    fn recipe(&self) -> Result<Recipe> {
-        let VitConfig { batch, lr, decay, clip, warm_up_epochs, ema, .. } = *self.config;
-        let (items, optimiser) = (self.data.train.len(), adam(lr, decay, clip)?);
-        let warm_up = warm_up_epochs.saturating_mul(items.div_ceil(batch) as u64);
-        Ok(Recipe { items, batch, optimiser, warm_up, falls: true, ema })
+    fn recipe(&self) -> Result<Recipe<f32, Shuffled>> {
+        let VitConfig { epochs, batch, lr, decay, clip, warm_up_epochs, ema, seed, .. } = *self.config;
+        let items = self.data.train.len();
+        let batches = items.div_ceil(batch) as u64;
+        let steps = options::steps(epochs, batches)?;
+        let schedule = falling(warm_up_epochs.saturating_mul(batches), steps);
+        let recipe = Recipe::new(Shuffled { items, batch, seed }, steps, adam(lr, decay, clip)?);
+        Ok(Recipe { schedule, parts: PARTS, average: ema, ..recipe })
+    }
+
+    fn begin(&self, options: &RunOptions) -> Result<()> {
+        let config = Pictured::new(self.config, self.data);
+        let saved = Saved { config, run: Some(self.name()), tokenizer: None };
+        saved.begin(options, |_| false, |_| Ok(()))
     }
 
     fn loss<'t>(&self, model: &VitModel, tape: &'t Tape<f32>, items: &[u32]) -> Var<'t, f32> {
@@ -88,19 +98,19 @@ impl Task for VitTask<'_> {
     }
 
     /// The top-1 accuracy on the validation pictures. NaN if a logit is no finite number.
-    fn validate(&self, model: &VitModel) -> f64 {
-        let tested = self.test(model, &self.data.validation);
-        if tested.loss.is_finite() { tested.top1 } else { f64::NAN }
+    fn validate(&self, model: &mut VitModel, _: &History) -> std::result::Result<f64, TrainError> {
+        let tested = self.tested(model, &self.data.validation);
+        Ok(if tested.loss.is_finite() { tested.top1 } else { f64::NAN })
     }
 
     fn figures(&self, now: &Progress<'_>) -> Vec<Figure> {
         figures(now, "validation_accuracy", "pictures_per_second")
     }
 
-    fn metrics(&self, model: &VitModel, history: &History, best: (u64, f64)) -> VitMetrics {
+    fn test(&self, model: &mut VitModel, history: &History) -> Result<VitMetrics> {
         let VitTask { data, config, device } = self;
-        let (best_epoch, validation) = best;
-        VitMetrics {
+        let (best_epoch, validation) = self.best(history);
+        Ok(VitMetrics {
             config: (*config).clone(),
             data: data.name.clone(),
             pictures: data.counts(),
@@ -112,9 +122,9 @@ impl Task for VitTask<'_> {
             epochs: history.epochs.clone(),
             best_epoch,
             validation,
-            test: self.test(model, &data.test),
+            test: self.tested(model, &data.test),
             seconds: history.seconds,
-        }
+        })
     }
 
     fn title(&self, metrics: &VitMetrics) -> String {

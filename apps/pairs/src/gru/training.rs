@@ -1,14 +1,17 @@
 //! Training and testing a model.
 
-use cotangent::optim::train::{Goal, History};
+use std::marker::PhantomData;
+
+use cotangent::optim::train::{Goal, History, Progress, TrainError};
 use cotangent::prelude::*;
 use cotangent_apps_common::disk::{self, Classes};
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::options::{self, RunOptions};
 use cotangent_apps_common::precision::Precision;
-use cotangent_apps_common::progress::{Figure, Progress};
-use cotangent_apps_common::training::{figures, trainer};
-use cotangent_apps_common::{curves, memory, metrics, output};
+use cotangent_apps_common::progress::Figure;
+use cotangent_apps_common::task::{self, Recipe, Task};
+use cotangent_apps_common::training::figures;
+use cotangent_apps_common::{memory, output};
 
 use super::batches::PairBatches;
 use super::model::{Classifier, GruModel, classify, side_by_side};
@@ -71,7 +74,7 @@ impl Run<'_> {
                     protocol.start(&mut rnn.hidden, dim, rng);
                     rnn
                 };
-                self.fit(&mut GruModel::new(body, head, cell, self.config, sizes))
+                self.fit(GruModel::new(body, head, cell, self.config, sizes))
             }
             Encoder::Gru => {
                 let cell = |m, rng: &mut _| {
@@ -80,104 +83,38 @@ impl Run<'_> {
                     protocol.start(&mut gru.hidden, dim, rng);
                     gru
                 };
-                self.fit(&mut GruModel::new(body, head, cell, self.config, sizes))
+                self.fit(GruModel::new(body, head, cell, self.config, sizes))
             }
         }
     }
 
     /// Trains the model, tests the best one and writes all results.
-    fn fit<T: Float>(&self, model: &mut impl Classifier<T>) -> Result<GruMetrics> {
+    fn fit<T: Float>(&self, model: impl Classifier<T>) -> Result<GruMetrics> {
         let Run { data, config, options } = *self;
         let _held = output::hold(&options.out)?;
-        let mut tape = Tape::with_device(options.device.clone());
-        let history = self.epochs(model, &mut tape)?;
-        let metrics = self.metrics(model, &history, &mut tape);
-        metrics::write(&options.out, &metrics)?;
-        let title = format!("{}: test accuracy {:.2} %", data.name, 100.0 * metrics.test);
-        let curves = options.out.join("curves.svg");
-        curves::training(&curves, &title, &history.epochs, "validation accuracy", f64::max)?;
-        if config.dim == 2 {
-            self.picture(model, &title, &mut tape)?;
-        }
-        Ok(metrics)
+        task::fit(&GruTask { data, config, options, model: PhantomData }, model, options)
     }
+}
 
-    /// Trains the model. Afterwards it is the one with the best validation accuracy.
-    fn epochs<T: Float>(&self, model: &mut impl Classifier<T>, tape: &mut Tape<T>) -> Result<History> {
-        let Run { data, config, options } = *self;
-        let fingerprint = data.fingerprint();
-        let mut adam = config.protocol.optimiser(config, data.classes.len())?;
-        let steps = options::steps(config.epochs, data.train.len().div_ceil(config.batch) as u64)?;
-        let mut progress = Progress::new("step", 0, steps);
-        let mut trainer = trainer(config, fingerprint, options)
-            .schedule(Schedule::Cosine { steps, floor: config.lr_floor })
-            .parts(8, 32)
-            .best(Goal::Greatest)
-            .named(output::fingerprint(config, fingerprint))
-            .display(|now| {
-                progress.update(now.history.steps, || {
-                    let left = (steps - now.history.steps) as f64 * config.batch as f64 / now.rate;
-                    let mut figures = figures(&now, "validation_accuracy", "pairs_per_second");
-                    figures.push(Figure::new("seconds_left", left, 0));
-                    figures
-                })
-            });
-        if !options.resume {
-            output::set_aside(&options.out, |name| name == SENTENCES)?;
-        }
-        let history = trainer.run(
-            model,
-            &mut adam,
-            &PairBatches::new(data.train.len(), config),
-            |model, tape, items| {
-                let pairs: Vec<&Pair> = items.iter().map(|&i| &data.train[i as usize]).collect();
-                let (sentences, classes) = side_by_side(&pairs);
-                let [_, logits] = model.forward(tape, &sentences);
-                loss::cross_entropy(logits, &classes, 0.0)
-            },
-            |model, _| Ok(classify(model, &data.validation, data.classes.len(), tape).accuracy()),
-        )?;
-        drop(trainer);
-        progress.finish();
-        Ok(history)
-    }
+/// The training of a model `C`.
+struct GruTask<'a, T, C> {
+    data: &'a SentencePairs,
+    config: &'a GruConfig,
+    options: &'a RunOptions,
+    model: PhantomData<fn() -> (T, C)>,
+}
 
-    /// Tests the model.
-    fn metrics<T: Float>(
-        &self,
-        model: &impl Classifier<T>,
-        history: &History,
-        tape: &mut Tape<T>,
-    ) -> GruMetrics {
-        let Run { data, config, options } = *self;
-        let confusion = classify(model, &data.test, data.classes.len(), tape);
-        let (best_epoch, validation) = history.best(Goal::Greatest).expect("at least one epoch");
-        GruMetrics {
-            config: config.clone(),
-            data: data.name.clone(),
-            read_as: data.read_as.clone(),
-            pairs: [data.train.len(), data.validation.len(), data.test.len()],
-            words: data.words.len(),
-            classes: data.classes.clone(),
-            parameters: model.count(),
-            threads: rayon::current_num_threads(),
-            device: options.device.to_string(),
-            epochs: history.epochs.clone(),
-            best_epoch: best_epoch as usize,
-            validation,
-            test: confusion.accuracy(),
-            confusion,
-            seconds: history.seconds,
-            learned_kappa: model.learned_kappa(),
-        }
+impl<T: Float, C: Classifier<T>> GruTask<'_, T, C> {
+    fn tape(&self) -> Tape<T> {
+        Tape::with_device(self.options.device.clone())
     }
 
     /// Draws the hyperplanes of the logistic regression, and its input points for the first test pairs.
-    fn picture<T: Float>(&self, model: &impl Classifier<T>, title: &str, tape: &mut Tape<T>) -> Result<()> {
+    fn picture(&self, model: &C, title: &str) -> Result<()> {
         const SHOWN: usize = 2000;
         let pairs: Vec<&Pair> = self.data.test.iter().take(SHOWN).collect();
         let (sentences, classes) = side_by_side(&pairs);
-        tape.reset();
+        let tape = &self.tape();
         let [inputs, _] = model.forward(tape, &sentences);
         let [points, normals] = model.hyperplanes(tape);
         let rows = |x: Var<'_, T>| -> Vec<[f64; 2]> {
@@ -203,5 +140,85 @@ impl Run<'_> {
                 title,
             },
         )
+    }
+}
+
+impl<T: Float, C: Classifier<T>> Task for GruTask<'_, T, C> {
+    type Config = GruConfig;
+    type Number = T;
+    type Model = C;
+    type Batches = PairBatches;
+    type Metrics = GruMetrics;
+
+    const GOAL: Goal = Goal::Greatest;
+    const VALIDATION: &'static str = "validation accuracy";
+
+    fn config(&self) -> &GruConfig {
+        self.config
+    }
+
+    fn data(&self) -> u32 {
+        self.data.fingerprint()
+    }
+
+    fn recipe(&self) -> Result<Recipe<T, PairBatches>> {
+        let (config, pairs) = (self.config, self.data.train.len());
+        let steps = options::steps(config.epochs, pairs.div_ceil(config.batch) as u64)?;
+        let adam = config.protocol.optimiser(config, self.data.classes.len())?;
+        let schedule = Schedule::Cosine { steps, floor: config.lr_floor };
+        let recipe = Recipe::new(PairBatches::new(pairs, config), steps, adam);
+        Ok(Recipe { schedule, parts: [8, 32], ..recipe })
+    }
+
+    fn begin(&self, options: &RunOptions) -> Result<()> {
+        options.set_aside(|name| name == SENTENCES)
+    }
+
+    fn loss<'t>(&self, model: &C, tape: &'t Tape<T>, items: &[u32]) -> Var<'t, T> {
+        let pairs: Vec<&Pair> = items.iter().map(|&i| &self.data.train[i as usize]).collect();
+        let (sentences, classes) = side_by_side(&pairs);
+        let [_, logits] = model.forward(tape, &sentences);
+        loss::cross_entropy(logits, &classes, 0.0)
+    }
+
+    fn validate(&self, model: &mut C, _: &History) -> std::result::Result<f64, TrainError> {
+        let SentencePairs { validation, classes, .. } = self.data;
+        Ok(classify(model, validation, classes.len(), &mut self.tape()).accuracy())
+    }
+
+    fn figures(&self, now: &Progress<'_>) -> Vec<Figure> {
+        figures(now, "validation_accuracy", "pairs_per_second")
+    }
+
+    fn test(&self, model: &mut C, history: &History) -> Result<GruMetrics> {
+        let GruTask { data, config, options, .. } = *self;
+        let confusion = classify(model, &data.test, data.classes.len(), &mut self.tape());
+        let (best_epoch, validation) = self.best(history);
+        let metrics = GruMetrics {
+            config: config.clone(),
+            data: data.name.clone(),
+            read_as: data.read_as.clone(),
+            pairs: [data.train.len(), data.validation.len(), data.test.len()],
+            words: data.words.len(),
+            classes: data.classes.clone(),
+            parameters: model.count(),
+            threads: rayon::current_num_threads(),
+            device: options.device.to_string(),
+            epochs: history.epochs.clone(),
+            best_epoch: best_epoch as usize,
+            validation,
+            test: confusion.accuracy(),
+            confusion,
+            seconds: history.seconds,
+            learned_kappa: model.learned_kappa(),
+        };
+        if config.dim == 2 {
+            self.picture(model, &self.title(&metrics))?;
+        }
+        Ok(metrics)
+    }
+
+    fn title(&self, metrics: &GruMetrics) -> String {
+        format!("{}: test accuracy {:.2} %", self.data.name, 100.0 * metrics.test)
     }
 }

@@ -6,7 +6,7 @@ use cotangent_apps_common::attention::Scores;
 use cotangent_apps_common::command_line::parse_app_with;
 use cotangent_apps_common::error::{Result, exit_code};
 use cotangent_apps_common::say;
-use cotangent_apps_common::seeds::{self, Summary};
+use cotangent_apps_common::task::{self, Reported};
 use cotangent_apps_common::training::TrainingOptions;
 
 use super::dataset::Dataset;
@@ -63,31 +63,26 @@ impl Cli {
         let device = self.training.device.choose()?;
         self.config.check(scores)?;
         let threads = self.training.threads.start()?;
-        let out = &self.training.out;
-        let _held = self.training.seeds.hold(out, false)?;
-        threads.run(|| {
-            let data = Dataset::new(&self.config)?;
-            let [train_sizes, held_out, _] = data.sizes();
-            say!(
-                "{}: {} scenes with {} questions for training, {} with {} for validation, as many for the \
-                 test",
-                data.name,
-                train_sizes[0],
-                train_sizes[1],
-                held_out[0],
-                held_out[1]
-            );
-            let runs = self.training.each_seed(self.config.seed, out, false, &device, |seed, run| {
-                let metrics = train(&data, &ReasonConfig { seed, ..self.config.clone() }, scores, run)?;
-                report(&metrics);
-                Ok(metrics)
-            })?;
-            let results: Vec<_> =
-                runs.iter().map(|(seed, run)| (*seed, 100.0 * run.accuracy, run.validation)).collect();
-            seeds::report(&[Summary::new("test accuracy in %", "validation", &results)], out, 2)
-        })?;
-        say!("written to {}", out.display());
-        Ok(())
+        let data = threads.run(|| Dataset::new(&self.config))?;
+        let [train_sizes, held_out, _] = data.sizes();
+        say!(
+            "{}: {} scenes with {} questions for training, {} with {} for validation, as many for the test",
+            data.name,
+            train_sizes[0],
+            train_sizes[1],
+            held_out[0],
+            held_out[1]
+        );
+        let reported = Reported::<ReasonMetrics> {
+            name: "test accuracy in %",
+            digits: 2,
+            figures: |run| [100.0 * run.accuracy, run.validation],
+        };
+        task::run(&self.training, &threads, &device, self.config.seed, reported, |seed, run| {
+            let metrics = train(&data, &ReasonConfig { seed, ..self.config.clone() }, scores, run)?;
+            report(&metrics);
+            Ok(metrics)
+        })
     }
 }
 

@@ -1,14 +1,14 @@
 //! Training and testing a model.
 
-use cotangent::layers::Score;
-use cotangent::optim::train::History;
+use cotangent::optim::train::{Goal, History, Progress, Shuffled, TrainError};
 use cotangent::prelude::*;
 use cotangent_apps_common::attention::Scores;
 use cotangent_apps_common::error::Result;
 use cotangent_apps_common::options::{self, RunOptions};
-use cotangent_apps_common::progress::{Figure, Progress};
-use cotangent_apps_common::training::{figures, trainer};
-use cotangent_apps_common::{config, curves, metrics, output};
+use cotangent_apps_common::progress::Figure;
+use cotangent_apps_common::task::{self, Recipe, Task};
+use cotangent_apps_common::training::figures;
+use cotangent_apps_common::{config, output};
 
 use super::answers::answer;
 use super::batch::Batch;
@@ -38,100 +38,84 @@ pub fn train(
 ) -> Result<ReasonMetrics> {
     let score = config.check(scores)?;
     let _held = output::hold(&options.out)?;
-    Run { data, config, options }.fit(&*score)
+    let model = Reasoner::new(config, data, &*score);
+    task::fit(&ReasonTask { data, config, options }, model, options)
 }
 
-struct Run<'a> {
+/// A training and its test.
+struct ReasonTask<'a> {
     data: &'a Dataset,
     config: &'a ReasonConfig,
     options: &'a RunOptions,
 }
 
-impl Run<'_> {
-    /// Trains the model, tests the best one and writes all results.
-    fn fit(&self, score: &dyn Score<f32>) -> Result<ReasonMetrics> {
-        let out = &self.options.out;
-        let mut model = Reasoner::new(self.config, self.data, score);
-        let mut tape = Tape::with_device(self.options.device.clone());
-        let history = self.epochs(&mut model, &mut tape)?;
-        let metrics = self.metrics(&model, &history, &mut tape);
-        metrics::write(out, &metrics)?;
-        let title = self.title(metrics.accuracy);
-        let curves = out.join("curves.svg");
-        curves::training(&curves, &title, &history.epochs, "validation accuracy", f64::max)?;
-        let [accuracy, answers] = PICTURES.map(|name| out.join(name));
-        pictures::accuracy(&accuracy, &title, &metrics.test)?;
-        pictures::answers(&answers, &title, &model, self.data, &mut tape)?;
-        Ok(metrics)
+impl ReasonTask<'_> {
+    fn tape(&self) -> Tape<f32> {
+        Tape::with_device(self.options.device.clone())
+    }
+}
+
+impl Task for ReasonTask<'_> {
+    type Config = ReasonConfig;
+    type Number = f32;
+    type Model = Reasoner;
+    type Batches = Shuffled;
+    type Metrics = ReasonMetrics;
+
+    const GOAL: Goal = Goal::Greatest;
+    const VALIDATION: &'static str = "validation accuracy";
+
+    fn config(&self) -> &ReasonConfig {
+        self.config
     }
 
-    fn title(&self, accuracy: f64) -> String {
-        let (data, matching) = (&self.data.name, config::name(self.config.matching));
-        let units = self.config.units;
-        format!("{data}, {units} units, matching {matching}: test accuracy {:.1} %", 100.0 * accuracy)
+    fn data(&self) -> u32 {
+        self.data.fingerprint()
     }
 
-    /// Trains the model. Afterwards it is the one with the best validation accuracy.
-    fn epochs(&self, model: &mut Reasoner, tape: &mut Tape<f32>) -> Result<History> {
-        let Run { data, config, options } = *self;
-        let fingerprint = data.fingerprint();
-        let mut adam = RiemannianAdam::new(config.lr)?.clip(config.clip)?;
-        let steps = options::steps(config.epochs, data.train.len().div_ceil(config.batch) as u64)?;
-        let mut progress = Progress::new("step", 0, steps);
-        let mut trainer = trainer(config, fingerprint, options)
-            .schedule(Schedule::Cosine { steps, floor: 0.0 })
-            .parts(PARTS[0], PARTS[1])
-            .best(Goal::Greatest)
-            .named(output::fingerprint(config, fingerprint))
-            .display(|now| {
-                progress.update(now.history.steps, || {
-                    let left = (steps - now.history.steps) as f64 * config.batch as f64 / now.rate;
-                    let mut figures = figures(&now, "validation_accuracy", "scenes_per_second");
-                    figures.push(Figure::new("seconds_left", left, 0));
-                    figures
-                })
-            });
-        trainer.check()?;
-        if !options.resume {
-            output::set_aside(&options.out, |name| PICTURES.contains(&name))?;
-        }
-        let batches = Shuffled { items: data.train.len(), batch: config.batch, seed: config.seed };
-        let history = trainer.run(
-            model,
-            &mut adam,
-            &batches,
-            |model, tape, items| {
-                let examples: Vec<&Example> = items.iter().map(|&i| &data.train[i as usize]).collect();
-                model.loss(tape, &Batch::new(&examples))
-            },
-            |model, _| Ok(self.validate(model, tape)),
-        )?;
-        drop(trainer);
-        progress.finish();
-        Ok(history)
+    fn recipe(&self) -> Result<Recipe<f32, Shuffled>> {
+        let ReasonConfig { epochs, batch, lr, clip, seed, .. } = *self.config;
+        let items = self.data.train.len();
+        let steps = options::steps(epochs, items.div_ceil(batch) as u64)?;
+        let adam = RiemannianAdam::new(lr)?.clip(clip)?;
+        let recipe = Recipe::new(Shuffled { items, batch, seed }, steps, adam);
+        Ok(Recipe { schedule: Schedule::Cosine { steps, floor: 0.0 }, parts: PARTS, ..recipe })
+    }
+
+    fn begin(&self, options: &RunOptions) -> Result<()> {
+        options.set_aside(|name| PICTURES.contains(&name))
+    }
+
+    fn loss<'t>(&self, model: &Reasoner, tape: &'t Tape<f32>, items: &[u32]) -> Var<'t, f32> {
+        let examples: Vec<&Example> = items.iter().map(|&i| &self.data.train[i as usize]).collect();
+        model.loss(tape, &Batch::new(&examples))
     }
 
     /// The accuracy on the scenes for validation, after the running statistics are those of the model. NaN if
-    /// a logit is no finite number, which ends the training.
-    fn validate(&self, model: &mut Reasoner, tape: &mut Tape<f32>) -> f64 {
-        let observed = self.data.train.len().min(OBSERVED);
-        model.observe(tape, &self.data.train[..observed]);
-        let answers = answer(model, self.data, &self.data.validation, tape);
-        if answers.not_finite > 0 { f64::NAN } else { answers.accuracy() }
+    /// a logit is no finite number.
+    fn validate(&self, model: &mut Reasoner, _: &History) -> std::result::Result<f64, TrainError> {
+        let (data, tape) = (self.data, &mut self.tape());
+        model.observe(tape, &data.train[..data.train.len().min(OBSERVED)]);
+        let answers = answer(model, data, &data.validation, tape);
+        Ok(if answers.not_finite > 0 { f64::NAN } else { answers.accuracy() })
     }
 
-    /// Tests the model.
-    fn metrics(&self, model: &Reasoner, history: &History, tape: &mut Tape<f32>) -> ReasonMetrics {
-        let answers = answer(model, self.data, &self.data.test, tape);
-        let (best_epoch, validation) = history.best(Goal::Greatest).expect("at least one epoch");
-        ReasonMetrics {
-            config: self.config.clone(),
-            data: self.data.name.clone(),
-            sizes: self.data.sizes(),
+    fn figures(&self, now: &Progress<'_>) -> Vec<Figure> {
+        figures(now, "validation_accuracy", "scenes_per_second")
+    }
+
+    fn test(&self, model: &mut Reasoner, history: &History) -> Result<ReasonMetrics> {
+        let (&ReasonTask { data, config, options }, tape) = (self, &mut self.tape());
+        let answers = answer(model, data, &data.test, tape);
+        let (best_epoch, validation) = self.best(history);
+        let metrics = ReasonMetrics {
+            config: config.clone(),
+            data: data.name.clone(),
+            sizes: data.sizes(),
             parameters: model.count(),
             relation_parameters: model.relation_parameters(),
             threads: rayon::current_num_threads(),
-            device: self.options.device.to_string(),
+            device: options.device.to_string(),
             epochs: history.epochs.clone(),
             best_epoch,
             validation,
@@ -139,6 +123,17 @@ impl Run<'_> {
             constant: answers.constant(),
             test: answers,
             seconds: history.seconds,
-        }
+        };
+        let (title, [accuracy, answers]) =
+            (self.title(&metrics), PICTURES.map(|name| options.out.join(name)));
+        pictures::accuracy(&accuracy, &title, &metrics.test)?;
+        pictures::answers(&answers, &title, model, data, tape)?;
+        Ok(metrics)
+    }
+
+    fn title(&self, metrics: &ReasonMetrics) -> String {
+        let (data, matching) = (&self.data.name, config::name(self.config.matching));
+        let (units, accuracy) = (self.config.units, 100.0 * metrics.accuracy);
+        format!("{data}, {units} units, matching {matching}: test accuracy {accuracy:.1} %")
     }
 }

@@ -1,15 +1,15 @@
 //! Training and testing an agent.
 
-use cotangent::layers::Score;
-use cotangent::optim::train::{History, TrainError, save_model};
+use cotangent::optim::train::{Goal, History, Progress, TrainError, save_model};
 use cotangent::prelude::*;
 use cotangent_apps_common::attention::Scores;
 use cotangent_apps_common::error::Result;
 use cotangent_apps_common::interval::Interval;
-use cotangent_apps_common::options::RunOptions;
-use cotangent_apps_common::progress::{Figure, Progress};
-use cotangent_apps_common::training::{figures, trainer};
-use cotangent_apps_common::{config, curves, metrics, output};
+use cotangent_apps_common::options::{self, RunOptions};
+use cotangent_apps_common::progress::Figure;
+use cotangent_apps_common::task::{self, Recipe, Task};
+use cotangent_apps_common::training::figures;
+use cotangent_apps_common::{config, output};
 
 use super::agent::{Agent, Decisions, Policy, training_cities};
 use super::config::{PARTS, TourConfig};
@@ -32,87 +32,31 @@ pub(super) const MODEL: &str = "model.safetensors";
 pub fn train(config: &TourConfig, scores: &Scores, options: &RunOptions) -> Result<TourMetrics> {
     let score = config.check(scores)?;
     let _held = output::hold(&options.out)?;
-    Run { config, options }.fit(&*score)
+    let validation =
+        Reference::new(config.cities, config.validation_instances, config.data_seed, "validation");
+    let (mut agent, task) = (Agent::new(config, &*score), TourTask { config, options, validation });
+    // A resumed run gets its memory from the checkpoint.
+    task.explore(&mut agent, 0)
+        .map_err(|NotFinite| TrainError::Other("an initial value is not finite".into()))?;
+    task::fit(&task, agent, options)
 }
 
 /// A training and its test.
-struct Run<'a> {
+struct TourTask<'a> {
     config: &'a TourConfig,
     options: &'a RunOptions,
+    validation: Reference,
 }
 
-impl Run<'_> {
-    /// Trains the agent, tests it and writes all results.
-    fn fit(&self, score: &dyn Score<f32>) -> Result<TourMetrics> {
-        let Run { config, options } = *self;
-        let out = &options.out;
-        let mut agent = Agent::new(config, score);
-        let history = self.epochs(&mut agent)?;
-        save_model(&agent.online, &out.join(MODEL), Some(&output::fingerprint(config, 0)))?;
-        let test = Reference::new(config.cities, config.test_instances, config.data_seed, "test");
-        let rollout = self.rollout(&agent);
-        let tours = Tours::new(rollout, &test.instances, &test.distances, config.decoding, config.data_seed)
-            .map_err(|NotFinite| TrainError::Other("a value of the last network is not finite".into()))?;
-        let metrics = self.metrics(&agent, &history, &test, &tours);
-        metrics::write(out, &metrics)?;
-        let geometry = config::name(config.geometry);
-        let title =
-            format!("{} cities, {geometry}: mean gap {} %", config.cities, metrics.gaps.greedy.percent());
-        curves::training(&out.join("curves.svg"), &title, &history.epochs, "gap of greedy tours", f64::min)?;
-        pictures::sheet(&out.join(PICTURES[0]), &title, &test, &tours, config.decoding)?;
-        Ok(metrics)
-    }
-
+impl TourTask<'_> {
     fn rollout<'r>(&'r self, agent: &'r Agent) -> Rollout<'r> {
         Rollout { network: &agent.online, device: &self.options.device }
     }
 
-    /// Trains the agent.
-    fn epochs(&self, agent: &mut Agent) -> Result<History> {
-        let Run { config, options } = *self;
-        let mut adam = RiemannianAdam::new(config.lr)?.clip(config.clip)?;
-        let steps = config.epochs * config.epoch_steps;
-        let mut progress = Progress::new("step", 0, steps);
-        let mut trainer = trainer(config, 0, options)
-            .schedule(Schedule::Cosine { steps, floor: 0.0 })
-            .parts(PARTS[0], PARTS[1])
-            .display(|now| {
-                progress.update(now.history.steps, || {
-                    let mut figures = figures(&now, "validation_gap", "decisions_per_second");
-                    figures.push(Figure::new("epsilon", config.epsilon(now.history.epochs.len() as u64), 2));
-                    figures
-                })
-            });
-        trainer.check()?;
-        if !options.resume {
-            output::set_aside(&options.out, |name| PICTURES.contains(&name))?;
-        }
-        let validation =
-            Reference::new(config.cities, config.validation_instances, config.data_seed, "validation");
-        // A resumed run gets its memory from the checkpoint.
-        self.explore(agent, 0)
-            .map_err(|NotFinite| TrainError::Other("an initial value is not finite".into()))?;
-        let history = trainer.run(
-            agent,
-            &mut adam,
-            &Decisions(config),
-            |agent, tape, items| agent.loss(tape, items),
-            |agent, before| Ok(self.end_epoch(agent, before, &validation).unwrap_or(f64::NAN)),
-        )?;
-        drop(trainer);
-        progress.finish();
-        Ok(history)
-    }
-
     /// The mean gap of greedy tours. Then the target network becomes the online network, and the memory gets
     /// the tours of the next epoch.
-    fn end_epoch(
-        &self,
-        agent: &mut Agent,
-        before: &History,
-        validation: &Reference,
-    ) -> std::result::Result<f64, NotFinite> {
-        let gap = validation.greedy_gap(self.rollout(agent))?;
+    fn end_epoch(&self, agent: &mut Agent, before: &History) -> std::result::Result<f64, NotFinite> {
+        let gap = self.validation.greedy_gap(self.rollout(agent))?;
         agent.renew_target();
         self.explore(agent, before.epochs.len() as u64 + 1)?;
         Ok(gap)
@@ -132,20 +76,76 @@ impl Run<'_> {
         agent.remember(first, &tours);
         Ok(())
     }
+}
 
-    fn metrics(&self, agent: &Agent, history: &History, test: &Reference, tours: &Tours) -> TourMetrics {
+impl<'a> Task for TourTask<'a> {
+    type Config = TourConfig;
+    type Number = f32;
+    type Model = Agent;
+    type Batches = Decisions<'a>;
+    type Metrics = TourMetrics;
+
+    const GOAL: Goal = Goal::Least;
+    const VALIDATION: &'static str = "gap of greedy tours";
+
+    fn config(&self) -> &TourConfig {
+        self.config
+    }
+
+    fn recipe(&self) -> Result<Recipe<f32, Decisions<'a>>> {
+        let config = self.config;
+        let steps = options::steps(config.epochs, config.epoch_steps)?;
+        let recipe =
+            Recipe::new(Decisions(config), steps, RiemannianAdam::new(config.lr)?.clip(config.clip)?);
+        let schedule = Schedule::Cosine { steps, floor: 0.0 };
+        Ok(Recipe { schedule, parts: PARTS, keeps_best: false, ..recipe })
+    }
+
+    fn begin(&self, options: &RunOptions) -> Result<()> {
+        options.set_aside(|name| PICTURES.contains(&name))
+    }
+
+    fn loss<'t>(&self, agent: &Agent, tape: &'t Tape<f32>, items: &[u32]) -> Var<'t, f32> {
+        agent.loss(tape, items)
+    }
+
+    fn validate(&self, agent: &mut Agent, before: &History) -> std::result::Result<f64, TrainError> {
+        Ok(self.end_epoch(agent, before).unwrap_or(f64::NAN))
+    }
+
+    fn figures(&self, now: &Progress<'_>) -> Vec<Figure> {
+        let mut figures = figures(now, "validation_gap", "decisions_per_second");
+        figures.push(Figure::new("epsilon", self.config.epsilon(now.history.epochs.len() as u64), 2));
+        figures
+    }
+
+    fn test(&self, agent: &mut Agent, history: &History) -> Result<TourMetrics> {
+        let TourTask { config, options, .. } = *self;
+        save_model(&agent.online, &options.out.join(MODEL), Some(&self.name()))?;
+        let test = Reference::new(config.cities, config.test_instances, config.data_seed, "test");
+        let rollout = self.rollout(agent);
+        let tours = Tours::new(rollout, &test.instances, &test.distances, config.decoding, config.data_seed)
+            .map_err(|NotFinite| TrainError::Other("a value of the last network is not finite".into()))?;
         let lengths: Vec<f64> =
             test.distances.iter().zip(&test.best).map(|(distances, tour)| distances.length(tour)).collect();
-        TourMetrics {
-            config: self.config.clone(),
+        let metrics = TourMetrics {
+            config: config.clone(),
             parameters: agent.online.count(),
             threads: rayon::current_num_threads(),
-            device: self.options.device.to_string(),
+            device: options.device.to_string(),
             epochs: history.epochs.clone(),
-            reference: reference_name(self.config.cities),
+            reference: reference_name(config.cities),
             reference_length: Interval::mean(&lengths),
-            gaps: Gaps::new(test, tours),
+            gaps: Gaps::new(&test, &tours),
             seconds: history.seconds,
-        }
+        };
+        let (path, title) = (options.out.join(PICTURES[0]), self.title(&metrics));
+        pictures::sheet(&path, &title, &test, &tours, config.decoding)?;
+        Ok(metrics)
+    }
+
+    fn title(&self, metrics: &TourMetrics) -> String {
+        let (cities, geometry) = (self.config.cities, config::name(self.config.geometry));
+        format!("{cities} cities, {geometry}: mean gap {} %", metrics.gaps.greedy.percent())
     }
 }

@@ -1,13 +1,16 @@
 //! Training and testing a model.
 
-use cotangent::optim::train::{Goal, History};
+use std::marker::PhantomData;
+
+use cotangent::optim::train::{Goal, History, Progress, TrainError};
 use cotangent::prelude::*;
 use cotangent_apps_common::error::Result;
 use cotangent_apps_common::options::RunOptions;
+use cotangent_apps_common::output;
 use cotangent_apps_common::precision::Precision;
-use cotangent_apps_common::progress::Progress;
-use cotangent_apps_common::training::{figures, trainer};
-use cotangent_apps_common::{curves, metrics, output};
+use cotangent_apps_common::progress::Figure;
+use cotangent_apps_common::task::{self, Recipe, Task};
+use cotangent_apps_common::training::figures;
 
 use super::link_graph::LinkGraph;
 use super::model::{Input, LinkModel};
@@ -52,75 +55,80 @@ impl Run<'_> {
 
     /// Trains the model, tests the best one and writes all results.
     fn fit<T: Float, G: Geometry<T>>(&self, geometry: impl Fn() -> G) -> Result<LinkMetrics> {
-        let Run { graph, config, options, .. } = *self;
-        let input = Input::<T>::new(graph, &self.split, config)?;
+        let Run { graph, config, options, ref split } = *self;
+        let input = Input::<T>::new(graph, split, config)?;
         config.check_memory(graph.nodes(), input.width())?;
         let _held = output::hold(&options.out)?;
-        let mut model = LinkModel::new(geometry, input.width(), config);
-        let mut tape = Tape::with_device(options.device.clone());
-        let history = self.epochs(&mut model, &input, &mut tape)?;
-        let metrics = self.metrics(&model, &input, &history, &mut tape);
-        metrics::write(&options.out, &metrics)?;
-        let title = format!("{}: test ROC AUC {:.2} %", graph.name, 100.0 * metrics.test);
-        let path = options.out.join("curves.svg");
-        curves::training(&path, &title, &history.epochs, "validation ROC AUC", f64::max)?;
-        Ok(metrics)
+        let model = LinkModel::new(geometry, input.width(), config);
+        let task = LinkTask { graph, config, options, split, input, geometry: PhantomData };
+        task::fit(&task, model, options)
+    }
+}
+
+/// The training of a model of geometry `G`.
+struct LinkTask<'a, T: Float, G> {
+    graph: &'a LinkGraph,
+    config: &'a LinkConfig,
+    options: &'a RunOptions,
+    split: &'a Split,
+    input: Input<T>,
+    geometry: PhantomData<fn() -> G>,
+}
+
+impl<T: Float, G: Geometry<T>> LinkTask<'_, T, G> {
+    /// See [`tested`].
+    fn tested(&self, model: &LinkModel<T, G>, held_out: &HeldOut) -> f64 {
+        tested(model, &self.input, held_out, &Tape::with_device(self.options.device.clone()))
+    }
+}
+
+impl<T: Float, G: Geometry<T>> Task for LinkTask<'_, T, G> {
+    type Config = LinkConfig;
+    type Number = T;
+    type Model = LinkModel<T, G>;
+    type Batches = WholeGraph;
+    type Metrics = LinkMetrics;
+
+    const GOAL: Goal = Goal::Greatest;
+    const VALIDATION: &'static str = "validation ROC AUC";
+
+    fn config(&self) -> &LinkConfig {
+        self.config
     }
 
-    /// Trains the model. Afterwards it is the one with the best validation.
-    fn epochs<T: Float, G: Geometry<T>>(
-        &self,
-        model: &mut LinkModel<T, G>,
-        input: &Input<T>,
-        tape: &mut Tape<T>,
-    ) -> Result<History> {
-        let Run { graph, config, options, ref split } = *self;
-        let fingerprint = graph.fingerprint();
-        let mut adam = RiemannianAdam::new(config.lr)?;
-        let mut progress = Progress::new("epoch", 0, config.epochs);
-        let waited = |history: &History| {
-            history.best(Goal::Greatest).map_or(0, |(best, _)| history.epochs.len() as u64 - best)
-        };
-        let mut trainer = trainer(config, fingerprint, options)
-            .parts(1, 1)
-            .unit("epoch")
-            .best(Goal::Greatest)
-            .named(output::fingerprint(config, fingerprint))
-            .stop(|history| waited(history) >= config.patience)
-            .display(|now| {
-                progress
-                    .update(now.history.steps, || figures(&now, "validation_roc_auc", "epochs_per_second"));
-            });
-        if !options.resume {
-            output::set_aside(&options.out, |_| false)?;
-        }
-        let history = trainer.run(
-            model,
-            &mut adam,
-            &WholeGraph,
-            |model, tape, epoch| {
-                let loss = model.loss(tape, input, &split.epoch(epoch[0].into()));
-                if config.decay == 0.0 { loss } else { loss + model.squares(tape) * (config.decay / 2.0) }
-            },
-            // Without one the training ends: a distance is no number.
-            |model, _| Ok(validate(model, input, &split.validation, tape).unwrap_or(f64::NAN)),
-        )?;
-        drop(trainer);
-        progress.finish();
-        Ok(history)
+    fn data(&self) -> u32 {
+        self.graph.fingerprint()
     }
 
-    /// Tests the model.
-    fn metrics<T: Float, G: Geometry<T>>(
-        &self,
-        model: &LinkModel<T, G>,
-        input: &Input<T>,
-        history: &History,
-        tape: &mut Tape<T>,
-    ) -> LinkMetrics {
-        let Run { graph, config, options, ref split } = *self;
-        let (best_epoch, validation) = history.best(Goal::Greatest).expect("at least one epoch");
-        LinkMetrics {
+    fn recipe(&self) -> Result<Recipe<T, WholeGraph>> {
+        let recipe = Recipe::new(WholeGraph, self.config.epochs, RiemannianAdam::new(self.config.lr)?);
+        Ok(Recipe { parts: [1, 1], unit: "epoch", ..recipe })
+    }
+
+    fn loss<'t>(&self, model: &LinkModel<T, G>, tape: &'t Tape<T>, epoch: &[u32]) -> Var<'t, T> {
+        let (loss, decay) =
+            (model.loss(tape, &self.input, &self.split.epoch(epoch[0].into())), self.config.decay);
+        if decay == 0.0 { loss } else { loss + model.squares(tape) * (decay / 2.0) }
+    }
+
+    fn validate(&self, model: &mut LinkModel<T, G>, _: &History) -> std::result::Result<f64, TrainError> {
+        Ok(self.tested(model, &self.split.validation))
+    }
+
+    /// Once the validation has not been better for [`LinkConfig::patience`] epochs.
+    fn ends(&self, history: &History) -> bool {
+        let waited = |(best, _)| history.epochs.len() as u64 - best;
+        history.best(Self::GOAL).is_some_and(|best| waited(best) >= self.config.patience)
+    }
+
+    fn figures(&self, now: &Progress<'_>) -> Vec<Figure> {
+        figures(now, "validation_roc_auc", "epochs_per_second")
+    }
+
+    fn test(&self, model: &mut LinkModel<T, G>, history: &History) -> Result<LinkMetrics> {
+        let LinkTask { graph, config, options, split, ref input, .. } = *self;
+        let (best_epoch, validation) = self.best(history);
+        Ok(LinkMetrics {
             config: config.clone(),
             graph: graph.name.clone(),
             read_as: graph.read_as.clone(),
@@ -132,24 +140,28 @@ impl Run<'_> {
             epochs: history.epochs.clone(),
             best_epoch: best_epoch as usize,
             validation,
-            test: validate(model, input, &split.test, tape).unwrap_or(f64::NAN),
+            test: self.tested(model, &split.test),
             seconds: history.seconds,
             learned_kappa: model.learned_kappa(),
-        }
+        })
+    }
+
+    fn title(&self, metrics: &LinkMetrics) -> String {
+        format!("{}: test ROC AUC {:.2} %", self.graph.name, 100.0 * metrics.test)
     }
 }
 
-/// ROC AUC of held-out edges against other pairs, by their distances. `None` if a distance is no number.
-fn validate<T: Float, G: Geometry<T>>(
+/// ROC AUC of held-out edges against other pairs, by their distances. NaN, which ends the training, if a
+/// distance is no number.
+fn tested<T: Float, G: Geometry<T>>(
     model: &LinkModel<T, G>,
     input: &Input<T>,
     held_out: &HeldOut,
-    tape: &mut Tape<T>,
-) -> Option<f64> {
-    tape.reset();
+    tape: &Tape<T>,
+) -> f64 {
     let pairs = [&held_out.edges[..], &held_out.others].concat();
     let distances = model.squared_distances(tape, input, &pairs).to_tensor();
     let scores: Vec<f64> = distances.data().iter().map(|d| -d.to_f64()).collect();
     let (edges, others) = scores.split_at(held_out.edges.len());
-    roc_auc(edges, others)
+    roc_auc(edges, others).unwrap_or(f64::NAN)
 }
