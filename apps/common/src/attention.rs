@@ -264,6 +264,14 @@ impl AttentionOptions {
         }
         attention.trainable = self.learn_sharpness;
     }
+
+    /// The learned factors γ (or β) of all attentions of a model, in its order; none if they are fixed.
+    pub fn learned_sharpness<T: Float>(&self, model: &impl Module<T>) -> Vec<f64> {
+        let named = |(name, value): (String, Tensor<T>)| {
+            (self.learn_sharpness && name.ends_with("sharpness")).then(|| value.data()[0].to_f64())
+        };
+        model.state().into_iter().filter_map(named).collect()
+    }
 }
 
 #[cfg(test)]
@@ -278,6 +286,9 @@ mod tests {
         options.apply(&mut attention);
         let numbers = [&attention.sharpness, &attention.offset].map(|param| param.value().data()[0]);
         assert_eq!(numbers, [2.0, -4.0]);
+        assert!(options.learned_sharpness(&attention).is_empty());
+        let learned = AttentionOptions { learn_sharpness: true, ..options };
+        assert_eq!(learned.learned_sharpness(&attention), [2.0]);
         let options = AttentionOptions { offset: Some(f64::NAN), ..plain };
         let error = options.score("distance", &Scores::default(), ("head-dim", 3), 3).unwrap_err();
         assert_eq!(error.to_string(), "--offset NaN: a finite number is needed");

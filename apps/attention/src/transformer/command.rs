@@ -349,6 +349,10 @@ fn report(metrics: &TransformerMetrics) {
         metrics.threads,
         metrics.validation
     );
+    if !metrics.sharpness.is_empty() {
+        let factors: Vec<String> = metrics.sharpness.iter().map(|factor| format!("{factor:.3}")).collect();
+        say!("learned factors of the scores: {}", factors.join(", "));
+    }
     say!("{}", metrics.test);
     say!("{}", metrics.signature);
 }

@@ -42,6 +42,9 @@ pub struct TransformerMetrics {
     pub vocabulary: usize,
     /// Number of parameters of the model.
     pub parameters: usize,
+    /// The learned factors γ (or β) of the attentions, in the order of the model's parameters; none if they
+    /// are fixed.
+    pub sharpness: Vec<f64>,
     /// Number of threads of this run.
     pub threads: usize,
     /// The device that the model was trained on.

@@ -200,6 +200,7 @@ impl<'a> Task for TransformerTask<'a> {
             tokens: data.train.iter().map(|pair| pair.target.len() + 1).sum(),
             vocabulary: self.bpe.size(),
             parameters: model.count(),
+            sharpness: self.config.options.learned_sharpness(&*model),
             threads: rayon::current_num_threads(),
             device: options.device.to_string(),
             validation: self.validation_loss(model),
