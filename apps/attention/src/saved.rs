@@ -39,24 +39,17 @@ pub(crate) struct Saved<C> {
 }
 
 impl<C: Serialize> Saved<C> {
-    /// Takes the directory for a run: moves the files of an earlier one, among them those that `is_own`
-    /// names, and writes those of the model: `config.json`, and before it what `write` does. If the run is
-    /// resumed, the settings are only checked.
+    /// Takes the directory for a run: moves the files of an earlier one that `is_own` names, and writes
+    /// `config.json`. If the run is resumed, the settings there are checked first.
     ///
     /// # Errors
     /// If the output cannot be written, or the settings are of an earlier version.
-    pub(crate) fn begin(
-        &self,
-        options: &RunOptions,
-        is_own: impl Fn(&str) -> bool,
-        write: impl FnOnce(&Path) -> Result<()>,
-    ) -> Result<()> {
+    pub(crate) fn begin(&self, options: &RunOptions, is_own: impl Fn(&str) -> bool) -> Result<()> {
         let path = options.out.join(CONFIG);
         if options.resume {
-            return self.resumes(&path);
+            self.resumes(&path)?;
         }
-        options.set_aside(|name| name == CONFIG || is_own(name))?;
-        write(&options.out)?;
+        options.set_aside(is_own)?;
         metrics::write_json(&path, self)
     }
 

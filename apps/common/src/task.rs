@@ -4,16 +4,16 @@
 use std::path::Path;
 use std::time::Instant;
 
-use cotangent::optim::train::{Batches, Goal, History, Progress, TrainError};
+use cotangent::optim::train::{Batches, Goal, History, Progress};
 use cotangent::prelude::*;
 use serde::Serialize;
 
 use crate::error::Result;
-use crate::options::RunOptions;
+use crate::options::{self, RunOptions};
 use crate::progress::{self, Figure};
 use crate::seeds::{self, Summary};
 use crate::threads::Threads;
-use crate::training::{TrainingConfig, TrainingOptions, trainer};
+use crate::training::{TrainingConfig, TrainingOptions, figures, trainer};
 use crate::{curves, metrics, output, say};
 
 /// What an application brings to a training: its data, its loss, its metric, its files.
@@ -31,35 +31,43 @@ pub trait Task: Sync {
 
     /// Which of two validations is the better one.
     const GOAL: Goal;
-    /// What the curve of the validation is called.
+    /// What the curve of the validation is called: "validation accuracy".
     const VALIDATION: &'static str;
+    /// What the validation and the items per second are called in the progress: "validation_accuracy".
+    const SHOWN: [&'static str; 2];
+    /// Its files beside those of every training. A new run moves those of an earlier one.
+    const FILES: &'static [&'static str] = &[];
 
-    /// The configuration, of which the checkpoint says whether it is the same.
+    /// The configuration. A run is resumed only with the same one.
     fn config(&self) -> &Self::Config;
 
-    /// The fingerprint of the data; 0 if the configuration says all of them.
+    /// The fingerprint of the data; 0 if the configuration determines them.
     fn data(&self) -> u32 {
         0
     }
 
-    /// The name of the run, in the files of its parameters.
-    fn name(&self) -> String {
-        output::fingerprint(self.config(), self.data())
+    /// The name of the run, in the files of its parameters, for data with this fingerprint.
+    fn name(&self, data: u32) -> String {
+        output::fingerprint(self.config(), data)
     }
 
-    /// How the model is trained.
+    /// The training items. Every epoch has as many batches.
+    fn batches(&self) -> Self::Batches;
+
+    /// How the model is trained, in so many steps.
     ///
     /// # Errors
     /// If a number is out of its range.
-    fn recipe(&self) -> Result<Recipe<Self::Number, Self::Batches>>;
+    fn recipe(&self, steps: u64) -> Result<Recipe<Self::Number>>;
 
-    /// Takes the directory for the run: moves the files of an earlier one, and writes those that have to be
-    /// there before the first step. If the run is resumed, it changes nothing, and may check these files.
+    /// Takes the directory for the run of this name: moves the files of an earlier one, and writes those that
+    /// have to be there before the first step. The checkpoint of a resumed run has been checked.
     ///
     /// # Errors
     /// If the output cannot be written, or a file belongs to another run.
-    fn begin(&self, options: &RunOptions) -> Result<()> {
-        options.set_aside(|_| false)
+    fn begin(&self, name: &str, options: &RunOptions) -> Result<()> {
+        let _ = name;
+        options.set_aside(|name| Self::FILES.contains(&name))
     }
 
     /// The mean loss of training items.
@@ -70,60 +78,90 @@ pub trait Task: Sync {
         items: &[u32],
     ) -> Var<'t, Self::Number>;
 
-    /// The validation after an epoch. NaN ends the training. `before` has the earlier epochs.
+    /// The validation after an epoch. NaN ends the training. `before` has the earlier epochs. The tape can be
+    /// used for it.
     ///
     /// # Errors
     /// If a file cannot be written, or for another reason to end the training.
-    fn validate(&self, model: &mut Self::Model, before: &History) -> std::result::Result<f64, TrainError>;
+    fn validate(
+        &self,
+        model: &mut Self::Model,
+        before: &History,
+        tape: &mut Tape<Self::Number>,
+    ) -> Result<f64>;
 
-    /// Whether the training ends before its last epoch. It is asked before every epoch.
-    fn ends(&self, history: &History) -> bool {
+    /// Called before every epoch, also the first one after a resume. True ends the training; then the seconds
+    /// left in the progress were an upper bound.
+    fn before_epoch(&self, history: &History) -> bool {
         let _ = history;
         false
     }
 
     /// What is shown with the progress.
-    fn figures(&self, now: &Progress<'_>) -> Vec<Figure>;
+    fn figures(&self, now: &Progress<'_>) -> Vec<Figure> {
+        let [validation, rate] = Self::SHOWN;
+        figures(now, validation, rate)
+    }
 
-    /// Tests the trained model, and writes the files of its own.
+    /// Tests the trained model.
     ///
     /// # Errors
     /// If a file cannot be written, or a number is not finite.
-    fn test(&self, model: &mut Self::Model, history: &History) -> Result<Self::Metrics>;
+    fn test(
+        &self,
+        model: &mut Self::Model,
+        history: &History,
+        tape: &mut Tape<Self::Number>,
+    ) -> Result<Self::Metrics>;
 
-    /// The title of the curves.
+    /// The title of the pictures.
     fn title(&self, metrics: &Self::Metrics) -> String;
 
-    /// Draws the curves of the training.
+    /// Draws the pictures, after `metrics.json` is written: the curves alone, if nothing else is said.
     ///
     /// # Errors
-    /// If the file cannot be written.
-    fn curves(&self, path: &Path, metrics: &Self::Metrics, history: &History) -> Result<()> {
-        let better = match Self::GOAL {
-            Goal::Least => f64::min,
-            Goal::Greatest => f64::max,
-        };
-        curves::training(path, &self.title(metrics), &history.epochs, Self::VALIDATION, better)
-    }
-
-    /// The best epoch by validation, counted from 1, and its validation.
-    fn best(&self, history: &History) -> (u64, f64) {
-        history.best(Self::GOAL).expect("at least one epoch")
+    /// If a file cannot be written.
+    fn draw(&self, out: &Path, trained: Trained<'_, Self>, tape: &mut Tape<Self::Number>) -> Result<()> {
+        let _ = tape;
+        trained.curves(&self.title(trained.metrics), out)
     }
 }
 
+/// A model after its training, and what came of it.
+pub struct Trained<'a, K: Task + ?Sized> {
+    /// The model.
+    pub model: &'a K::Model,
+    /// The course of the training.
+    pub history: &'a History,
+    /// The test.
+    pub metrics: &'a K::Metrics,
+}
+
+impl<K: Task + ?Sized> Trained<'_, K> {
+    /// Draws training loss and validation of each epoch, as `curves.svg`.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn curves(&self, title: &str, out: &Path) -> Result<()> {
+        let better = match K::GOAL {
+            Goal::Least => f64::min,
+            Goal::Greatest => f64::max,
+        };
+        curves::training(&out.join(CURVES), title, &self.history.epochs, K::VALIDATION, better)
+    }
+}
+
+/// The file of the learning curves.
+pub const CURVES: &str = "curves.svg";
+
 /// How a model is trained.
-pub struct Recipe<T: Float, B> {
-    /// The training items.
-    pub batches: B,
+pub struct Recipe<T: Float> {
     /// The optimiser.
     pub optimiser: RiemannianAdam<T>,
     /// The factor of its learning rate at each step.
     pub schedule: Schedule,
     /// The parts of a batch: see [`Trainer::parts`](cotangent::optim::train::Trainer::parts).
     pub parts: [usize; 2],
-    /// The number of steps in all.
-    pub steps: u64,
     /// What a step is called.
     pub unit: &'static str,
     /// Whether the model after the training is the best one by validation, which has a file, or the last one.
@@ -134,15 +172,13 @@ pub struct Recipe<T: Float, B> {
     pub checkpoint_each_epoch: bool,
 }
 
-impl<T: Float, B> Recipe<T, B> {
+impl<T: Float> Recipe<T> {
     /// A constant rate, the parts of the library, no average, and the best model is kept.
-    pub fn new(batches: B, steps: u64, optimiser: RiemannianAdam<T>) -> Self {
+    pub fn new(optimiser: RiemannianAdam<T>) -> Self {
         Recipe {
-            batches,
             optimiser,
             schedule: Schedule::Constant,
             parts: [8, 16],
-            steps,
             unit: "step",
             keeps_best: true,
             average: 0.0,
@@ -151,79 +187,78 @@ impl<T: Float, B> Recipe<T, B> {
     }
 }
 
+/// The best epoch by validation, counted from 1, and its validation.
+pub fn best<K: Task>(history: &History) -> (u64, f64) {
+    history.best(K::GOAL).expect("at least one epoch")
+}
+
 /// Trains a model, tests it, and writes all results: the checkpoint, the model, `metrics.json`, `curves.svg`
 /// and the files of the task. The directory is [held](output::hold) by the caller.
 ///
 /// # Errors
 /// If the output cannot be written, the checkpoint belongs to another run, or training diverges.
 pub fn fit<K: Task>(task: &K, mut model: K::Model, options: &RunOptions) -> Result<K::Metrics> {
-    let history = epochs(task, &mut model, options)?;
-    finish(task, &mut model, &history, options)
+    let mut tape = Tape::with_device(options.device.clone());
+    let history = epochs(task, &mut model, options, &mut tape)?;
+    let metrics = task.test(&mut model, &history, &mut tape)?;
+    metrics::write(&options.out, &metrics)?;
+    let trained = Trained { model: &model, history: &history, metrics: &metrics };
+    task.draw(&options.out, trained, &mut tape)?;
+    Ok(metrics)
 }
 
 /// Trains the model. Afterwards it is the best one by validation, or the last one, as the recipe says.
-///
-/// # Errors
-/// As [`fit`].
-pub fn epochs<K: Task>(task: &K, model: &mut K::Model, options: &RunOptions) -> Result<History> {
-    let recipe = task.recipe()?;
-    let Recipe { batches, mut optimiser, steps, unit, .. } = recipe;
+fn epochs<K: Task>(
+    task: &K,
+    model: &mut K::Model,
+    options: &RunOptions,
+    tape: &mut Tape<K::Number>,
+) -> Result<History> {
+    let (batches, data) = (task.batches(), task.data());
+    let epochs = task.config().epochs_and_seed().0;
+    let steps = options::steps(epochs, batches.epoch(0).len() as u64)?;
+    let Recipe { mut optimiser, unit, schedule, parts, keeps_best, average, checkpoint_each_epoch } =
+        task.recipe(steps)?;
+    let name = task.name(data);
     let mut progress = progress::Progress::new(unit, 0, steps);
-    let mut start = None;
-    let mut trainer = trainer(task.config(), task.data(), options)
-        .schedule(recipe.schedule)
-        .parts(recipe.parts[0], recipe.parts[1])
+    let (start, mut first) = (Instant::now(), None);
+    let mut trainer = trainer(task.config(), data, options)
+        .schedule(schedule)
+        .parts(parts[0], parts[1])
         .unit(unit)
-        .named(task.name())
-        .stop(|history| task.ends(history))
+        .named(&name)
+        .stop(|history| task.before_epoch(history))
         .display(|now| {
             let done = now.history.steps;
-            let &mut (first, time) = start.get_or_insert_with(|| (done, Instant::now()));
+            let before = *first.get_or_insert(done - 1);
             progress.update(done, || {
+                let pace = start.elapsed().as_secs_f64() / (done - before) as f64;
                 let mut figures = task.figures(&now);
-                if done > first {
-                    let pace = time.elapsed().as_secs_f64() / (done - first) as f64;
-                    figures.push(Figure::new("seconds_left", steps.saturating_sub(done) as f64 * pace, 0));
-                }
+                figures.push(Figure::new("seconds_left", steps.saturating_sub(done) as f64 * pace, 0));
                 figures
             });
         });
-    if recipe.keeps_best {
+    if keeps_best {
         trainer = trainer.best(K::GOAL);
     }
-    if recipe.average > 0.0 {
-        trainer = trainer.average(recipe.average);
+    if average > 0.0 {
+        trainer = trainer.average(average);
     }
-    if recipe.checkpoint_each_epoch {
+    if checkpoint_each_epoch {
         trainer = trainer.checkpoint_each_epoch();
     }
-    task.begin(options)?;
+    trainer.check()?;
+    task.begin(&name, options)?;
     let history = trainer.run(
         model,
         &mut optimiser,
         &batches,
         |model, tape, items| task.loss(model, tape, items),
-        |model, before| task.validate(model, before),
+        |model, before| Ok(task.validate(model, before, tape)?),
     )?;
     drop(trainer);
     progress.finish();
     Ok(history)
-}
-
-/// Tests the trained model and writes all results.
-///
-/// # Errors
-/// If a file cannot be written, and any of the task.
-pub fn finish<K: Task>(
-    task: &K,
-    model: &mut K::Model,
-    history: &History,
-    options: &RunOptions,
-) -> Result<K::Metrics> {
-    let metrics = task.test(model, history)?;
-    metrics::write(&options.out, &metrics)?;
-    task.curves(&options.out.join("curves.svg"), &metrics, history)?;
-    Ok(metrics)
 }
 
 /// A figure of a run's test, as it is summed up over seeds.

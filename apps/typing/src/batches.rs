@@ -100,13 +100,6 @@ pub(crate) struct Cycles {
     pub(crate) seed: u64,
 }
 
-impl Cycles {
-    /// Number of steps in an epoch.
-    pub(crate) fn steps(&self) -> u64 {
-        self.cycles * self.items.div_ceil(self.batch) as u64
-    }
-}
-
 impl Batches for Cycles {
     fn epoch(&self, epoch: u64) -> Vec<Vec<u32>> {
         let &Cycles { items, batch, cycles, seed } = self;
@@ -133,7 +126,7 @@ mod tests {
     fn an_epoch_is_several_passes_in_different_orders() {
         let cycles = Cycles { items: 10, batch: 4, cycles: 2, seed: 1 };
         let epoch = cycles.epoch(0);
-        assert_eq!((epoch.len() as u64, epoch[2].len()), (cycles.steps(), 2));
+        assert_eq!((epoch.len(), epoch[2].len()), (6, 2));
         let [first, second] = [epoch[..3].concat(), epoch[3..].concat()];
         assert!(first != second && cycles.epoch(1).concat()[..10] != first);
         for mut pass in [first, second] {

@@ -1,21 +1,18 @@
 //! Training: López & Strube 2020, sections 4.6 and 5.2.
 
 use std::marker::PhantomData;
-use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::path::{Path, PathBuf};
 
-use cotangent::optim::train::{Epoch, Goal, History, Progress, TrainError};
+use cotangent::optim::train::{Epoch, Goal, History};
 use cotangent::prelude::*;
 use cotangent_apps_common::curves::{self, Series};
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::memory;
 use cotangent_apps_common::metrics as files;
-use cotangent_apps_common::options::{self, RunOptions};
+use cotangent_apps_common::options::RunOptions;
 use cotangent_apps_common::output;
 use cotangent_apps_common::precision::Precision;
-use cotangent_apps_common::progress::Figure;
-use cotangent_apps_common::task::{self, Recipe, Task};
-use cotangent_apps_common::training::figures;
+use cotangent_apps_common::task::{self, CURVES, Recipe, Task, Trained};
 use serde::{Deserialize, Serialize};
 
 use crate::batches::{Batch, Cycles};
@@ -103,8 +100,7 @@ pub fn train(data: &Data, config: &TypingConfig, run: &RunOptions) -> Result<Typ
 
 fn fit<T: Float>(data: &Data, config: &TypingConfig, run: &RunOptions) -> Result<TypingMetrics> {
     let _held = output::hold(&run.out)?;
-    let epochs = Mutex::new(Epochs::new(&run.out, run.resume)?);
-    let task = TypingTask::<T> { data, config, run, epochs, number: PhantomData };
+    let task = TypingTask::<T> { data, config, run, number: PhantomData };
     task::fit(&task, task.model(), run)
 }
 
@@ -112,11 +108,14 @@ struct TypingTask<'a, T> {
     data: &'a Data,
     config: &'a TypingConfig,
     run: &'a RunOptions,
-    epochs: Mutex<Epochs>,
     number: PhantomData<fn() -> T>,
 }
 
 impl<T: Float> TypingTask<'_, T> {
+    fn epochs(&self) -> Epochs {
+        Epochs { path: self.run.out.join(EPOCHS) }
+    }
+
     /// The model before the first step.
     fn model(&self) -> TypingModel<T> {
         let TypingTask { data, config, .. } = *self;
@@ -125,14 +124,7 @@ impl<T: Float> TypingTask<'_, T> {
         TypingModel::new(points, counts, config)
     }
 
-    fn schedule(&self, steps: u64) -> Schedule {
-        match self.config.lr_floor {
-            1.0 => Schedule::Constant,
-            floor => Schedule::Cosine { steps, floor },
-        }
-    }
-
-    fn describe(&self) -> Description {
+    fn describe(&self, run: &str) -> Description {
         let TypingTask { data, config, .. } = *self;
         let word_file = std::path::absolute(&data.word_file).unwrap_or_else(|_| data.word_file.clone());
         Description {
@@ -142,16 +134,8 @@ impl<T: Float> TypingTask<'_, T> {
             word_file,
             words: data.words.fingerprint(),
             width: data.words.width(),
-            run: self.name(),
+            run: run.to_owned(),
         }
-    }
-
-    fn tape(&self) -> Tape<T> {
-        Tape::with_device(self.run.device.clone())
-    }
-
-    fn epochs(&self) -> MutexGuard<'_, Epochs> {
-        self.epochs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -164,6 +148,8 @@ impl<T: Float> Task for TypingTask<'_, T> {
 
     const GOAL: Goal = Goal::Greatest;
     const VALIDATION: &'static str = "macro F1 on dev";
+    const SHOWN: [&'static str; 2] = ["dev_macro_f1", "mentions_per_second"];
+    const FILES: &'static [&'static str] = &[DESCRIPTION, EPOCHS];
 
     fn config(&self) -> &TypingConfig {
         self.config
@@ -173,18 +159,24 @@ impl<T: Float> Task for TypingTask<'_, T> {
         self.data.fingerprint()
     }
 
-    fn recipe(&self) -> Result<Recipe<T, Cycles>> {
-        let TypingConfig { epochs, batch, cycles, seed, lr, clip, .. } = *self.config;
-        let batches = Cycles { items: self.data.parts[0].len(), batch, cycles, seed };
-        let steps = options::steps(epochs, batches.steps())?;
-        let recipe = Recipe::new(batches, steps, RiemannianAdam::new(lr)?.clip(clip)?);
-        // One part: the loss is of the whole batch, and its large products use all threads by themselves.
-        Ok(Recipe { schedule: self.schedule(steps), parts: [1, batch], ..recipe })
+    fn batches(&self) -> Cycles {
+        let TypingConfig { batch, cycles, seed, .. } = *self.config;
+        Cycles { items: self.data.parts[0].len(), batch, cycles, seed }
     }
 
-    fn begin(&self, options: &RunOptions) -> Result<()> {
-        options.set_aside(|name| [DESCRIPTION, EPOCHS].contains(&name))?;
-        if options.resume { Ok(()) } else { self.describe().write(&options.out) }
+    fn recipe(&self, steps: u64) -> Result<Recipe<T>> {
+        let TypingConfig { batch, lr, lr_floor, clip, .. } = *self.config;
+        let schedule = match lr_floor {
+            1.0 => Schedule::Constant,
+            floor => Schedule::Cosine { steps, floor },
+        };
+        // One part: the loss is of the whole batch, and its large products use all threads by themselves.
+        Ok(Recipe { schedule, parts: [1, batch], ..Recipe::new(RiemannianAdam::new(lr)?.clip(clip)?) })
+    }
+
+    fn begin(&self, name: &str, options: &RunOptions) -> Result<()> {
+        options.set_aside(|name| Self::FILES.contains(&name))?;
+        self.describe(name).write(&options.out)
     }
 
     fn loss<'t>(&self, model: &TypingModel<T>, tape: &'t Tape<T>, items: &[u32]) -> Var<'t, T> {
@@ -195,30 +187,28 @@ impl<T: Float> Task for TypingTask<'_, T> {
     }
 
     /// The total macro F1 on dev. NaN if a logit is no finite number.
-    fn validate(&self, model: &mut TypingModel<T>, before: &History) -> std::result::Result<f64, TrainError> {
+    fn validate(&self, model: &mut TypingModel<T>, before: &History, tape: &mut Tape<T>) -> Result<f64> {
         let (data, threshold) = (self.data, self.config.threshold);
-        let Ok(found) = evaluate(model, &data.parts[1], &data.types, threshold, &mut self.tape()) else {
+        let Ok(found) = evaluate(model, &data.parts[1], &data.types, threshold, tape) else {
             return Ok(f64::NAN);
         };
         self.epochs().add(before, DevFigures { dev: found.figures, text_norm: found.text_norm })?;
         Ok(found.figures.total.by_mention.f1)
     }
 
-    fn figures(&self, now: &Progress<'_>) -> Vec<Figure> {
-        figures(now, "dev_macro_f1", "mentions_per_second")
-    }
-
-    fn test(&self, model: &mut TypingModel<T>, history: &History) -> Result<TypingMetrics> {
+    fn test(
+        &self,
+        model: &mut TypingModel<T>,
+        history: &History,
+        tape: &mut Tape<T>,
+    ) -> Result<TypingMetrics> {
         let TypingTask { data, config, run, .. } = *self;
-        let test = &data.parts[2];
+        let (epochs, test) = (self.epochs().with_losses(history)?, &data.parts[2]);
         let tested = (!test.is_empty())
-            .then(|| evaluate(model, test, &data.types, config.threshold, &mut self.tape()))
+            .then(|| evaluate(model, test, &data.types, config.threshold, tape))
             .transpose()
             .map_err(|message| AppError::content(&run.out.join(MODEL), message))?;
-        // A resumed run may find its files in another place.
-        self.describe().write(&run.out)?;
-        let epochs = self.epochs().with_losses(history)?;
-        let (best_epoch, _) = self.best(history);
+        let (best_epoch, _) = task::best::<Self>(history);
         Ok(TypingMetrics {
             config: config.clone(),
             mentions: [0, 1, 2].map(|i| data.parts[i].len()),
@@ -241,7 +231,8 @@ impl<T: Float> Task for TypingTask<'_, T> {
     }
 
     /// With the norm of text vectors.
-    fn curves(&self, path: &Path, metrics: &TypingMetrics, _: &History) -> Result<()> {
+    fn draw(&self, out: &Path, trained: Trained<'_, Self>, _: &mut Tape<T>) -> Result<()> {
+        let metrics = trained.metrics;
         let values = |f: fn(&EpochFigures) -> f64| metrics.epochs.iter().map(f).collect::<Vec<f64>>();
         let norm = values(|epoch| epoch.text_norm);
         let series = [
@@ -253,7 +244,7 @@ impl<T: Float> Task for TypingTask<'_, T> {
             },
             Series { name: "norm of text vectors", values: norm, better: curves::NEITHER },
         ];
-        curves::plot(path, &self.title(metrics), &series)
+        curves::plot(&out.join(CURVES), &self.title(metrics), &series)
     }
 }
 
@@ -264,45 +255,38 @@ impl TypingMetrics {
     }
 }
 
-/// The figures of the epochs so far, in memory and in their file.
+/// The file with the figures of the epochs so far.
 struct Epochs {
-    path: std::path::PathBuf,
-    list: Vec<DevFigures>,
+    path: PathBuf,
 }
 
 impl Epochs {
-    /// For a run in a directory. If it is resumed, the figures of the earlier epochs are read.
-    fn new(directory: &Path, resume: bool) -> Result<Self> {
-        let path = directory.join(EPOCHS);
-        let list = if resume && path.exists() { files::read_json(&path)? } else { Vec::new() };
-        Ok(Epochs { path, list })
-    }
-
     /// Adds an epoch after those of the history. Epochs after the checkpoint of an interrupted run, which are
     /// done again, are replaced.
-    fn add(&mut self, history: &History, epoch: DevFigures) -> std::result::Result<(), TrainError> {
+    fn add(&self, history: &History, epoch: DevFigures) -> Result<()> {
         let done = history.epochs.len();
-        if self.list.len() < done {
-            return Err(self.wrong(done).into());
-        }
-        self.list.truncate(done);
-        self.list.push(epoch);
-        Ok(files::write_json(&self.path, &self.list)?)
+        let mut list = self.list(done)?;
+        list.truncate(done);
+        list.push(epoch);
+        files::write_json(&self.path, &list)
     }
 
     /// All epochs, with the losses of the history.
     fn with_losses(&self, history: &History) -> Result<Vec<EpochFigures>> {
-        let done = history.epochs.len();
-        if self.list.len() != done {
-            return Err(self.wrong(done));
-        }
-        let epoch = |(&DevFigures { dev, text_norm }, &Epoch { loss, .. }): (&DevFigures, &Epoch)| {
+        let list = self.list(history.epochs.len())?;
+        let epoch = |(DevFigures { dev, text_norm }, &Epoch { loss, .. }): (DevFigures, &Epoch)| {
             EpochFigures { loss, dev, text_norm }
         };
-        Ok(self.list.iter().zip(&history.epochs).map(epoch).collect())
+        Ok(list.into_iter().zip(&history.epochs).map(epoch).collect())
     }
 
-    fn wrong(&self, done: usize) -> AppError {
-        AppError::content(&self.path, format!("{} epochs, but {done} are done", self.list.len()))
+    /// At least `done` epochs.
+    fn list(&self, done: usize) -> Result<Vec<DevFigures>> {
+        let exists = done > 0 && self.path.exists();
+        let list: Vec<DevFigures> = if exists { files::read_json(&self.path)? } else { Vec::new() };
+        match list.len() < done {
+            true => Err(AppError::content(&self.path, format!("{} epochs, but {done} are done", list.len()))),
+            false => Ok(list),
+        }
     }
 }

@@ -2,14 +2,12 @@
 
 use cotangent::engine::rng::Rng;
 use cotangent::engine::row_numbers;
-use cotangent::optim::train::{Goal, History, Progress, Shuffled, TrainError};
+use cotangent::optim::train::{Goal, History, Shuffled};
 use cotangent::prelude::*;
 use cotangent_apps_common::error::Result;
-use cotangent_apps_common::options::{self, RunOptions};
+use cotangent_apps_common::options::RunOptions;
 use cotangent_apps_common::precision::Precision;
-use cotangent_apps_common::progress::Figure;
 use cotangent_apps_common::task::{self, Recipe, Task};
-use cotangent_apps_common::training::figures;
 use cotangent_apps_common::{memory, output};
 use rand::RngExt;
 
@@ -18,7 +16,7 @@ use super::model::{DitModel, on_tape};
 use super::{DitConfig, DitData, DitMetrics};
 use crate::attention::Scores;
 use crate::pictures::{Ends, Pictured, Pictures};
-use crate::saved::Saved;
+use crate::saved::{CONFIG, Saved};
 use crate::training::{PARTS, mean_loss};
 
 /// Trains a diffusion transformer and writes `metrics.json`, `config.json` (with the names of the classes),
@@ -89,7 +87,7 @@ impl DitTask<'_> {
 
     /// The mean squared error on pictures, each with a time and noise of its own, which are the same for
     /// every model.
-    fn tested(&self, model: &DitModel, pictures: &Pictures<f32>) -> f64 {
+    fn evaluate(&self, model: &DitModel, pictures: &Pictures<f32>) -> f64 {
         let items: Vec<u32> = row_numbers(pictures.len()).collect();
         let batches: Vec<&[u32]> = items.chunks(self.config.batch).collect();
         mean_loss(&batches, self.device, |tape, items| {
@@ -113,6 +111,8 @@ impl Task for DitTask<'_> {
 
     const GOAL: Goal = Goal::Least;
     const VALIDATION: &'static str = "validation loss";
+    const SHOWN: [&'static str; 2] = ["validation_loss", "pictures_per_second"];
+    const FILES: &'static [&'static str] = &[CONFIG];
 
     fn config(&self) -> &DitConfig {
         self.config
@@ -122,22 +122,22 @@ impl Task for DitTask<'_> {
         self.data.pictures.fingerprint()
     }
 
-    fn recipe(&self) -> Result<Recipe<f32, Shuffled>> {
-        let DitConfig { epochs, batch, lr, decay, clip, warm_up_epochs, ema, seed, .. } = *self.config;
-        let items = self.data.pictures.train.len();
-        // Adam's own averages, as in the released program of DiT.
-        let optimiser = RiemannianAdam::new(lr)?.betas(0.9, 0.999)?.decay(decay)?.clip(clip)?;
-        let batches = items.div_ceil(batch) as u64;
-        let schedule = Schedule::Constant.warm_up(warm_up_epochs.saturating_mul(batches));
-        let steps = options::steps(epochs, batches)?;
-        let recipe = Recipe::new(Shuffled { items, batch, seed }, steps, optimiser);
-        Ok(Recipe { schedule, parts: PARTS, average: ema, ..recipe })
+    fn batches(&self) -> Shuffled {
+        Shuffled { items: self.data.pictures.train.len(), batch: self.config.batch, seed: self.config.seed }
     }
 
-    fn begin(&self, options: &RunOptions) -> Result<()> {
+    fn recipe(&self, steps: u64) -> Result<Recipe<f32>> {
+        let DitConfig { epochs, lr, decay, clip, warm_up_epochs, ema, .. } = *self.config;
+        // Adam's own averages, as in the released program of DiT.
+        let adam = RiemannianAdam::new(lr)?.betas(0.9, 0.999)?.decay(decay)?.clip(clip)?;
+        let schedule = Schedule::Constant.warm_up(warm_up_epochs.saturating_mul(steps / epochs));
+        Ok(Recipe { schedule, parts: PARTS, average: ema, ..Recipe::new(adam) })
+    }
+
+    fn begin(&self, name: &str, options: &RunOptions) -> Result<()> {
         let config = Pictured::new(self.config, &self.data.pictures);
-        let saved = Saved { config, run: Some(self.name()), tokenizer: None };
-        saved.begin(options, |_| false, |_| Ok(()))
+        let saved = Saved { config, run: Some(name.to_owned()), tokenizer: None };
+        saved.begin(options, |name| Self::FILES.contains(&name))
     }
 
     fn loss<'t>(&self, model: &DitModel, tape: &'t Tape<f32>, items: &[u32]) -> Var<'t, f32> {
@@ -154,17 +154,13 @@ impl Task for DitTask<'_> {
         self.error(model, tape, &noised)
     }
 
-    fn validate(&self, model: &mut DitModel, _: &History) -> std::result::Result<f64, TrainError> {
-        Ok(self.tested(model, &self.data.pictures.validation))
+    fn validate(&self, model: &mut DitModel, _: &History, _: &mut Tape<f32>) -> Result<f64> {
+        Ok(self.evaluate(model, &self.data.pictures.validation))
     }
 
-    fn figures(&self, now: &Progress<'_>) -> Vec<Figure> {
-        figures(now, "validation_loss", "pictures_per_second")
-    }
-
-    fn test(&self, model: &mut DitModel, history: &History) -> Result<DitMetrics> {
+    fn test(&self, model: &mut DitModel, history: &History, _: &mut Tape<f32>) -> Result<DitMetrics> {
         let DitTask { config, device, .. } = self;
-        let (data, (best_epoch, validation)) = (&self.data.pictures, self.best(history));
+        let (data, (best_epoch, validation)) = (&self.data.pictures, task::best::<Self>(history));
         Ok(DitMetrics {
             config: (*config).clone(),
             data: data.name.clone(),
@@ -177,7 +173,7 @@ impl Task for DitTask<'_> {
             epochs: history.epochs.clone(),
             best_epoch,
             validation,
-            test: self.tested(model, &data.test),
+            test: self.evaluate(model, &data.test),
             seconds: history.seconds,
         })
     }

@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use cotangent::optim::train::{Batches, Goal, History, Progress, TrainError, save_model};
+use cotangent::optim::train::{Batches, Goal, History, Progress, save_model};
 use cotangent::prelude::*;
 use cotangent_apps_common::curves::{self, NEITHER, Series};
 use cotangent_apps_common::error::Result;
-use cotangent_apps_common::options::{self, RunOptions};
+use cotangent_apps_common::options::RunOptions;
 use cotangent_apps_common::progress::Figure;
-use cotangent_apps_common::task::{self, Recipe, Task};
+use cotangent_apps_common::task::{self, CURVES, Recipe, Task, Trained};
 use cotangent_apps_common::training::figures;
 use cotangent_apps_common::{config, output};
 use rayon::prelude::*;
@@ -82,7 +82,7 @@ struct Examples<'a> {
 
 impl Examples<'_> {
     /// A graph of a lesson with its questions.
-    fn one(&self, lesson: usize, training: bool, seed: u64, number: u64) -> Result<Questions> {
+    fn make(&self, lesson: usize, training: bool, seed: u64, number: u64) -> Result<Questions> {
         let (config, lesson) = (self.config, &self.course.lessons[lesson]);
         let questions = config.questions();
         let example = config.task.example(&config.disc, lesson, questions, training, seed, number)?;
@@ -90,13 +90,13 @@ impl Examples<'_> {
     }
 
     fn training(&self, lesson: usize, number: u64) -> Result<Questions> {
-        self.one(lesson, true, self.config.seed, number)
+        self.make(lesson, true, self.config.seed, number)
     }
 
     /// Graphs for validation or test, from a number on.
     fn held_out(&self, lesson: usize, first: u64, count: usize) -> Result<Vec<Questions>> {
         let numbers = (first..first + count as u64).into_par_iter();
-        numbers.map(|number| self.one(lesson, false, self.config.data_seed, number)).collect()
+        numbers.map(|number| self.make(lesson, false, self.config.data_seed, number)).collect()
     }
 }
 
@@ -136,21 +136,22 @@ impl Task for GraphTask<'_> {
 
     const GOAL: Goal = Goal::Greatest;
     const VALIDATION: &'static str = "validation accuracy of the lesson";
+    const SHOWN: [&'static str; 2] = ["validation_accuracy", "graphs_per_second"];
+    const FILES: &'static [&'static str] = &PICTURES;
 
     fn config(&self) -> &GraphTasksConfig {
         self.config
     }
 
-    fn recipe(&self) -> Result<Recipe<f32, Stream>> {
-        let GraphTasksConfig { epochs, epoch_steps: steps, batch, lr, clip, warm_up, .. } = *self.config;
-        let adam = RiemannianAdam::new(lr)?.betas(0.9, 0.98)?.clip(clip)?;
-        let recipe = Recipe::new(Stream { steps, batch }, options::steps(epochs, steps)?, adam);
-        let schedule = Schedule::InverseSquareRoot { warm_up };
-        Ok(Recipe { schedule, parts: [8, 1], keeps_best: false, ..recipe })
+    fn batches(&self) -> Stream {
+        Stream { steps: self.config.epoch_steps, batch: self.config.batch }
     }
 
-    fn begin(&self, options: &RunOptions) -> Result<()> {
-        options.set_aside(|name| PICTURES.contains(&name))
+    fn recipe(&self, _: u64) -> Result<Recipe<f32>> {
+        let GraphTasksConfig { lr, clip, warm_up, .. } = *self.config;
+        let adam = RiemannianAdam::new(lr)?.betas(0.9, 0.98)?.clip(clip)?;
+        let schedule = Schedule::InverseSquareRoot { warm_up };
+        Ok(Recipe { schedule, parts: [8, 1], keeps_best: false, ..Recipe::new(adam) })
     }
 
     /// NaN, which ends the training, if a graph cannot be made.
@@ -162,11 +163,7 @@ impl Task for GraphTask<'_> {
     }
 
     /// The accuracy in the lesson under way. Fails if the lesson has come to its end and is not passed.
-    fn validate(
-        &self,
-        model: &mut RecursiveTransformer,
-        before: &History,
-    ) -> std::result::Result<f64, TrainError> {
+    fn validate(&self, model: &mut RecursiveTransformer, before: &History, _: &mut Tape<f32>) -> Result<f64> {
         let (course, config) = (&self.examples.course, self.config);
         let mut accuracies = validations(before);
         let Place { lesson, .. } = course.place(&accuracies);
@@ -185,24 +182,30 @@ impl Task for GraphTask<'_> {
         Ok(answers.accuracy())
     }
 
-    /// Never. Before every epoch, also the first one after a resume, graphs of its lesson are asked for.
-    fn ends(&self, history: &History) -> bool {
+    /// Graphs of its lesson are asked for.
+    fn before_epoch(&self, history: &History) -> bool {
         self.supply.turn_to(self.examples.course.place(&validations(history)).lesson);
         false
     }
 
     fn figures(&self, now: &Progress<'_>) -> Vec<Figure> {
-        let mut figures = figures(now, "validation_accuracy", "graphs_per_second");
+        let [validation, rate] = Self::SHOWN;
+        let mut figures = figures(now, validation, rate);
         let lesson = self.examples.course.place(&validations(now.history)).lesson + 1;
         figures.push(Figure::new("lesson", lesson as f64, 0));
         figures
     }
 
-    fn test(&self, model: &mut RecursiveTransformer, history: &History) -> Result<GraphTasksMetrics> {
+    fn test(
+        &self,
+        model: &mut RecursiveTransformer,
+        history: &History,
+        _: &mut Tape<f32>,
+    ) -> Result<GraphTasksMetrics> {
         let GraphTask { config, options, ref test, .. } = *self;
-        save_model(model, &options.out.join(MODEL), Some(&self.name()))?;
+        save_model(model, &options.out.join(MODEL), Some(&self.name(0)))?;
         let answers = answer(model, config.task.classes(), test, &options.device);
-        let metrics = GraphTasksMetrics {
+        Ok(GraphTasksMetrics {
             config: config.clone(),
             parameters: model.count(),
             threads: rayon::current_num_threads(),
@@ -214,11 +217,7 @@ impl Task for GraphTask<'_> {
             test: answers,
             radii: radii::measure(model, &test[..test.len().min(MEASURED)], &options.device),
             seconds: history.seconds,
-        };
-        let (title, [accuracy, radii]) = (self.title(&metrics), PICTURES.map(|name| options.out.join(name)));
-        pictures::accuracy(&accuracy, &title, &metrics)?;
-        pictures::radii(&radii, &title, &metrics.radii)?;
-        Ok(metrics)
+        })
     }
 
     fn title(&self, metrics: &GraphTasksMetrics) -> String {
@@ -227,20 +226,21 @@ impl Task for GraphTask<'_> {
         format!("{task}, {nodes} nodes, {attention} attention: test accuracy {accuracy:.1} %")
     }
 
-    /// Lessons are marked.
-    fn curves(&self, path: &Path, metrics: &GraphTasksMetrics, _: &History) -> Result<()> {
+    /// Learning curves, on which lessons are marked, accuracy by class, and radii.
+    fn draw(&self, out: &Path, trained: Trained<'_, Self>, _: &mut Tape<f32>) -> Result<()> {
+        let (metrics, title) = (trained.metrics, self.title(trained.metrics));
         let values = |value: fn(&cotangent::optim::train::Epoch) -> f64| {
             metrics.epochs.iter().map(value).collect::<Vec<f64>>()
         };
         let loss = Series { name: "training loss", values: values(|epoch| epoch.loss), better: NEITHER };
-        let validation = Series {
-            name: "validation accuracy of the lesson",
-            values: values(|epoch| epoch.validation),
-            better: NEITHER,
-        };
+        let validation =
+            Series { name: Self::VALIDATION, values: values(|epoch| epoch.validation), better: NEITHER };
         let mark = |lesson: &LessonMetrics| (lesson.first_epoch, format!("{}°", lesson.lesson.angle));
         let marks: Vec<(u64, String)> = metrics.lessons.iter().map(mark).collect();
-        curves::marked(path, &self.title(metrics), &[loss, validation], &marks)
+        curves::marked(&out.join(CURVES), &title, &[loss, validation], &marks)?;
+        let [accuracy, radii] = PICTURES.map(|name| out.join(name));
+        pictures::accuracy(&accuracy, &title, metrics)?;
+        pictures::radii(&radii, &title, &metrics.radii)
     }
 }
 

@@ -1,9 +1,9 @@
 //! Training a language model, and testing it.
 
-use cotangent::optim::train::{Goal, History, Progress, Shuffled, TrainError};
+use cotangent::optim::train::{Goal, History, Progress, Shuffled};
 use cotangent::prelude::*;
 use cotangent_apps_common::error::Result;
-use cotangent_apps_common::options::{self, RunOptions};
+use cotangent_apps_common::options::RunOptions;
 use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::progress::Figure;
 use cotangent_apps_common::task::{self, Recipe, Task};
@@ -16,7 +16,7 @@ use super::text::LmText;
 use super::vocabulary::{Vocabulary, WORDS};
 use super::{LmConfig, LmMetrics, Perplexity};
 use crate::attention::Scores;
-use crate::saved::{Saved, TOKENIZER};
+use crate::saved::{CONFIG, Saved, TOKENIZER};
 use crate::training::{PARTS, adam, falling, mean_loss};
 
 /// Trains a language model and writes `metrics.json`, `config.json`, the vocabulary, `model.safetensors` (the
@@ -90,6 +90,8 @@ impl Task for LmTask<'_> {
 
     const GOAL: Goal = Goal::Least;
     const VALIDATION: &'static str = "validation loss";
+    const SHOWN: [&'static str; 2] = ["validation_loss", "tokens_per_second"];
+    const FILES: &'static [&'static str] = &[CONFIG, TOKENIZER, WORDS];
 
     fn config(&self) -> &LmConfig {
         self.config
@@ -99,22 +101,22 @@ impl Task for LmTask<'_> {
         self.data
     }
 
-    fn recipe(&self) -> Result<Recipe<f32, Shuffled>> {
-        let LmConfig { epochs, batch, lr, decay, clip, warm_up, seed, .. } = *self.config;
-        let steps = options::steps(epochs, self.blocks.div_ceil(batch) as u64)?;
-        let recipe = Recipe::new(Shuffled { items: self.blocks, batch, seed }, steps, adam(lr, decay, clip)?);
-        let schedule = falling(warm_up, steps);
-        Ok(Recipe { schedule, parts: PARTS, ..recipe })
+    fn batches(&self) -> Shuffled {
+        Shuffled { items: self.blocks, batch: self.config.batch, seed: self.config.seed }
     }
 
-    fn begin(&self, options: &RunOptions) -> Result<()> {
+    fn recipe(&self, steps: u64) -> Result<Recipe<f32>> {
+        let LmConfig { lr, decay, clip, warm_up, .. } = *self.config;
+        let schedule = falling(warm_up, steps);
+        Ok(Recipe { schedule, parts: PARTS, ..Recipe::new(adam(lr, decay, clip)?) })
+    }
+
+    fn begin(&self, name: &str, options: &RunOptions) -> Result<()> {
         let (config, tokenizer) = (self.config.clone(), Some(self.vocabulary.fingerprint()));
-        let saved = Saved { config, run: Some(self.name()), tokenizer };
-        saved.begin(
-            options,
-            |name| [TOKENIZER, WORDS].contains(&name),
-            |out| self.vocabulary.save(&out.join(Vocabulary::file(self.config.tokens))),
-        )
+        let saved = Saved { config, run: Some(name.to_owned()), tokenizer };
+        saved.begin(options, |name| Self::FILES.contains(&name))?;
+        let path = options.out.join(Vocabulary::file(self.config.tokens));
+        if options.resume { Ok(()) } else { self.vocabulary.save(&path) }
     }
 
     fn loss<'t>(&self, model: &LmModel, tape: &'t Tape<f32>, items: &[u32]) -> Var<'t, f32> {
@@ -123,16 +125,17 @@ impl Task for LmTask<'_> {
         model.loss(tape, &train.batch(&windows))
     }
 
-    fn validate(&self, model: &mut LmModel, _: &History) -> std::result::Result<f64, TrainError> {
+    fn validate(&self, model: &mut LmModel, _: &History, _: &mut Tape<f32>) -> Result<f64> {
         Ok(self.predicted(model, &self.streams[1], 0).loss)
     }
 
+    /// An item is a block of tokens.
     fn figures(&self, now: &Progress<'_>) -> Vec<Figure> {
-        let tokens_per_second = now.rate * self.config.block as f64;
-        figures(&Progress { rate: tokens_per_second, ..*now }, "validation_loss", "tokens_per_second")
+        let ([validation, rate], block) = (Self::SHOWN, self.config.block as f64);
+        figures(&Progress { rate: block * now.rate, ..*now }, validation, rate)
     }
 
-    fn test(&self, model: &mut LmModel, history: &History) -> Result<LmMetrics> {
+    fn test(&self, model: &mut LmModel, history: &History, _: &mut Tape<f32>) -> Result<LmMetrics> {
         let LmTask { config, streams, .. } = self;
         Ok(LmMetrics {
             config: (*config).clone(),
@@ -144,7 +147,7 @@ impl Task for LmTask<'_> {
             threads: rayon::current_num_threads(),
             device: self.device.to_string(),
             epochs: history.epochs.clone(),
-            best_epoch: self.best(history).0,
+            best_epoch: task::best::<Self>(history).0,
             validation: self.predicted(model, &streams[1], 0),
             test: [0, config.context()].map(|context| self.predicted(model, &streams[2], context)),
             seconds: history.seconds,

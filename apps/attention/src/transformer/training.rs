@@ -1,18 +1,14 @@
 //! Training a model, and testing its translations.
 
-use std::path::Path;
-
 use cotangent::engine::files::atomic;
 use cotangent::engine::loss::IGNORE;
 use cotangent::optim::Average;
-use cotangent::optim::train::{Batches, Goal, History, Progress, TrainError, load_model, save_model};
+use cotangent::optim::train::{Batches, Goal, History, load_model, save_model};
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
-use cotangent_apps_common::options::{self, RunOptions};
+use cotangent_apps_common::options::RunOptions;
 use cotangent_apps_common::precision::Precision;
-use cotangent_apps_common::progress::Figure;
 use cotangent_apps_common::task::{self, Recipe, Task};
-use cotangent_apps_common::training::figures;
 use cotangent_apps_common::{memory, output};
 
 use super::batches::{Batch, BySource};
@@ -23,7 +19,7 @@ use super::parallel_text::ParallelText;
 use super::translator::fits;
 use super::{Search, TransformerConfig, TransformerMetrics, bleu};
 use crate::attention::Scores;
-use crate::saved::{MODEL, Saved, TOKENIZER};
+use crate::saved::{CONFIG, MODEL, Saved, TOKENIZER};
 use crate::training::{adam, mean_loss};
 
 /// The translations of the test sentences.
@@ -77,11 +73,15 @@ struct TransformerTask<'a> {
 }
 
 impl TransformerTask<'_> {
+    fn run_name(&self) -> String {
+        self.name(self.data())
+    }
+
     /// Writes the parameters after an epoch, and removes those that no average needs. One file more than that
     /// is kept: if this epoch is lost, the run resumes from the checkpoint of the previous epoch.
-    fn keep_epoch(&self, model: &TransformerModel, epoch: u64) -> std::result::Result<(), TrainError> {
+    fn keep_epoch(&self, model: &TransformerModel, epoch: u64) -> Result<()> {
         let out = &self.options.out;
-        save_model(model, &out.join(epoch_file(epoch)), Some(&self.name()))?;
+        save_model(model, &out.join(epoch_file(epoch)), Some(&self.run_name()))?;
         if let Some(old) = epoch.checked_sub(self.config.average.saturating_add(1)) {
             // An error is ignored, because the file does no harm.
             let _ = std::fs::remove_file(out.join(epoch_file(old)));
@@ -97,7 +97,7 @@ impl TransformerTask<'_> {
         // The file of the epoch before them is no longer needed.
         let _ = std::fs::remove_file(out.join(epoch_file(before)));
         for epoch in before + 1..=last {
-            load_model(model, &out.join(epoch_file(epoch)), Some(&self.name()))?;
+            load_model(model, &out.join(epoch_file(epoch)), Some(&self.run_name()))?;
             average.update(model)?;
         }
         Ok(average.swap(model)?)
@@ -133,6 +133,8 @@ impl<'a> Task for TransformerTask<'a> {
 
     const GOAL: Goal = Goal::Least;
     const VALIDATION: &'static str = "validation loss";
+    const SHOWN: [&'static str; 2] = ["validation_loss", "tokens_per_second"];
+    const FILES: &'static [&'static str] = &[CONFIG, TOKENIZER, TRANSLATIONS];
 
     fn config(&self) -> &TransformerConfig {
         self.config
@@ -143,25 +145,27 @@ impl<'a> Task for TransformerTask<'a> {
     }
 
     /// It does not depend on the number of epochs, because a resumed run may have more.
-    fn name(&self) -> String {
-        output::fingerprint(&TransformerConfig { epochs: 0, ..self.config.clone() }, self.data())
+    fn name(&self, data: u32) -> String {
+        output::fingerprint(&TransformerConfig { epochs: 0, ..self.config.clone() }, data)
     }
 
-    fn recipe(&self) -> Result<Recipe<f32, BySource<'a>>> {
-        let TransformerConfig { epochs, batch_tokens: tokens, lr, decay, clip, warm_up, seed, .. } =
-            *self.config;
-        let batches = BySource { pairs: &self.data.train, tokens, seed };
-        let steps = options::steps(epochs, batches.epoch(0).len() as u64)?;
+    fn batches(&self) -> BySource<'a> {
+        let (tokens, seed) = (self.config.batch_tokens, self.config.seed);
+        BySource { pairs: &self.data.train, tokens, seed }
+    }
+
+    fn recipe(&self, _: u64) -> Result<Recipe<f32>> {
+        let TransformerConfig { lr, decay, clip, warm_up, .. } = *self.config;
         let schedule = Schedule::InverseSquareRoot { warm_up };
-        let recipe = Recipe::new(batches, steps, adam(lr, decay, clip)?);
+        let recipe = Recipe::new(adam(lr, decay, clip)?);
         Ok(Recipe { schedule, keeps_best: false, checkpoint_each_epoch: true, ..recipe })
     }
 
-    fn begin(&self, options: &RunOptions) -> Result<()> {
+    fn begin(&self, name: &str, options: &RunOptions) -> Result<()> {
         let (config, tokenizer) = (self.config.clone(), Some(self.bpe.fingerprint()));
-        let is_own = |name: &str| [TOKENIZER, TRANSLATIONS].contains(&name) || name.starts_with("epoch-");
-        let write = |out: &Path| self.bpe.save(&out.join(TOKENIZER));
-        Saved { config, run: Some(self.name()), tokenizer }.begin(options, is_own, write)
+        let is_own = |name: &str| Self::FILES.contains(&name) || name.starts_with("epoch-");
+        Saved { config, run: Some(name.to_owned()), tokenizer }.begin(options, is_own)?;
+        if options.resume { Ok(()) } else { self.bpe.save(&options.out.join(TOKENIZER)) }
     }
 
     fn loss<'t>(&self, model: &TransformerModel, tape: &'t Tape<f32>, items: &[u32]) -> Var<'t, f32> {
@@ -170,11 +174,7 @@ impl<'a> Task for TransformerTask<'a> {
     }
 
     /// Writes the parameters too.
-    fn validate(
-        &self,
-        model: &mut TransformerModel,
-        before: &History,
-    ) -> std::result::Result<f64, TrainError> {
+    fn validate(&self, model: &mut TransformerModel, before: &History, _: &mut Tape<f32>) -> Result<f64> {
         let validation = self.validation_loss(model);
         if validation.is_finite() {
             self.keep_epoch(model, before.epochs.len() as u64 + 1)?;
@@ -182,15 +182,16 @@ impl<'a> Task for TransformerTask<'a> {
         Ok(validation)
     }
 
-    fn figures(&self, now: &Progress<'_>) -> Vec<Figure> {
-        figures(now, "validation_loss", "tokens_per_second")
-    }
-
     /// The model that is tested is the average of the last epochs.
-    fn test(&self, model: &mut TransformerModel, history: &History) -> Result<TransformerMetrics> {
+    fn test(
+        &self,
+        model: &mut TransformerModel,
+        history: &History,
+        _: &mut Tape<f32>,
+    ) -> Result<TransformerMetrics> {
         let TransformerTask { text, data, options, .. } = self;
         self.average(model, history.epochs.len() as u64)?;
-        save_model(model, &options.out.join(MODEL), Some(&self.name()))?;
+        save_model(model, &options.out.join(MODEL), Some(&self.run_name()))?;
         let translations = self.translate(model)?;
         let references: Vec<String> = text.test.iter().map(|(_, target)| target.clone()).collect();
         Ok(TransformerMetrics {

@@ -1,13 +1,11 @@
 //! Training a vision transformer, and testing it.
 
-use cotangent::optim::train::{Goal, History, Progress, Shuffled, TrainError};
+use cotangent::optim::train::{Goal, History, Shuffled};
 use cotangent::prelude::*;
 use cotangent_apps_common::error::Result;
-use cotangent_apps_common::options::{self, RunOptions};
+use cotangent_apps_common::options::RunOptions;
 use cotangent_apps_common::precision::Precision;
-use cotangent_apps_common::progress::Figure;
 use cotangent_apps_common::task::{self, Recipe, Task};
-use cotangent_apps_common::training::figures;
 use cotangent_apps_common::{memory, output};
 
 use super::batch::Batch;
@@ -16,7 +14,7 @@ use super::tested::{Tested, test};
 use super::{VitConfig, VitMetrics};
 use crate::attention::Scores;
 use crate::pictures::{Ends, PictureData, Pictured, Pictures};
-use crate::saved::Saved;
+use crate::saved::{CONFIG, Saved};
 use crate::training::{PARTS, adam, falling};
 
 /// Trains a vision transformer and writes `metrics.json`, `config.json` (with the names of the classes),
@@ -49,7 +47,7 @@ struct VitTask<'a> {
 }
 
 impl VitTask<'_> {
-    fn tested(&self, model: &VitModel, pictures: &Pictures) -> Tested {
+    fn evaluate(&self, model: &VitModel, pictures: &Pictures) -> Tested {
         test(model, pictures, &self.data.classes, self.config.batch, self.device)
     }
 }
@@ -63,6 +61,8 @@ impl Task for VitTask<'_> {
 
     const GOAL: Goal = Goal::Greatest;
     const VALIDATION: &'static str = "validation accuracy";
+    const SHOWN: [&'static str; 2] = ["validation_accuracy", "pictures_per_second"];
+    const FILES: &'static [&'static str] = &[CONFIG];
 
     fn config(&self) -> &VitConfig {
         self.config
@@ -72,20 +72,20 @@ impl Task for VitTask<'_> {
         self.data.fingerprint()
     }
 
-    fn recipe(&self) -> Result<Recipe<f32, Shuffled>> {
-        let VitConfig { epochs, batch, lr, decay, clip, warm_up_epochs, ema, seed, .. } = *self.config;
-        let items = self.data.train.len();
-        let batches = items.div_ceil(batch) as u64;
-        let steps = options::steps(epochs, batches)?;
-        let schedule = falling(warm_up_epochs.saturating_mul(batches), steps);
-        let recipe = Recipe::new(Shuffled { items, batch, seed }, steps, adam(lr, decay, clip)?);
-        Ok(Recipe { schedule, parts: PARTS, average: ema, ..recipe })
+    fn batches(&self) -> Shuffled {
+        Shuffled { items: self.data.train.len(), batch: self.config.batch, seed: self.config.seed }
     }
 
-    fn begin(&self, options: &RunOptions) -> Result<()> {
+    fn recipe(&self, steps: u64) -> Result<Recipe<f32>> {
+        let VitConfig { epochs, lr, decay, clip, warm_up_epochs, ema, .. } = *self.config;
+        let schedule = falling(warm_up_epochs.saturating_mul(steps / epochs), steps);
+        Ok(Recipe { schedule, parts: PARTS, average: ema, ..Recipe::new(adam(lr, decay, clip)?) })
+    }
+
+    fn begin(&self, name: &str, options: &RunOptions) -> Result<()> {
         let config = Pictured::new(self.config, self.data);
-        let saved = Saved { config, run: Some(self.name()), tokenizer: None };
-        saved.begin(options, |_| false, |_| Ok(()))
+        let saved = Saved { config, run: Some(name.to_owned()), tokenizer: None };
+        saved.begin(options, |name| Self::FILES.contains(&name))
     }
 
     fn loss<'t>(&self, model: &VitModel, tape: &'t Tape<f32>, items: &[u32]) -> Var<'t, f32> {
@@ -98,18 +98,14 @@ impl Task for VitTask<'_> {
     }
 
     /// The top-1 accuracy on the validation pictures. NaN if a logit is no finite number.
-    fn validate(&self, model: &mut VitModel, _: &History) -> std::result::Result<f64, TrainError> {
-        let tested = self.tested(model, &self.data.validation);
+    fn validate(&self, model: &mut VitModel, _: &History, _: &mut Tape<f32>) -> Result<f64> {
+        let tested = self.evaluate(model, &self.data.validation);
         Ok(if tested.loss.is_finite() { tested.top1 } else { f64::NAN })
     }
 
-    fn figures(&self, now: &Progress<'_>) -> Vec<Figure> {
-        figures(now, "validation_accuracy", "pictures_per_second")
-    }
-
-    fn test(&self, model: &mut VitModel, history: &History) -> Result<VitMetrics> {
+    fn test(&self, model: &mut VitModel, history: &History, _: &mut Tape<f32>) -> Result<VitMetrics> {
         let VitTask { data, config, device } = self;
-        let (best_epoch, validation) = self.best(history);
+        let (best_epoch, validation) = task::best::<Self>(history);
         Ok(VitMetrics {
             config: (*config).clone(),
             data: data.name.clone(),
@@ -122,7 +118,7 @@ impl Task for VitTask<'_> {
             epochs: history.epochs.clone(),
             best_epoch,
             validation,
-            test: self.tested(model, &data.test),
+            test: self.evaluate(model, &data.test),
             seconds: history.seconds,
         })
     }

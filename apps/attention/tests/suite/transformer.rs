@@ -216,6 +216,9 @@ fn a_resumed_run_may_have_more_epochs() {
     let (_, shorter, _) = run(&d, &path, "out", &format!("{more} --epochs 2"));
     let (_, longer, _) = run(&d, &path, "out", &format!("{more} --epochs 3 --resume"));
     assert_eq!((longer.epochs.len(), &longer.epochs[..2]), (3, &shorter.epochs[..]));
+    let config: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(d.path("out/config.json")).unwrap()).unwrap();
+    assert_eq!(config["epochs"], 3);
 }
 
 /// The message of a training that fails.

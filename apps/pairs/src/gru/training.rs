@@ -1,16 +1,15 @@
 //! Training and testing a model.
 
 use std::marker::PhantomData;
+use std::path::Path;
 
-use cotangent::optim::train::{Goal, History, Progress, TrainError};
+use cotangent::optim::train::{Goal, History};
 use cotangent::prelude::*;
 use cotangent_apps_common::disk::{self, Classes};
 use cotangent_apps_common::error::{AppError, Result};
-use cotangent_apps_common::options::{self, RunOptions};
+use cotangent_apps_common::options::RunOptions;
 use cotangent_apps_common::precision::Precision;
-use cotangent_apps_common::progress::Figure;
-use cotangent_apps_common::task::{self, Recipe, Task};
-use cotangent_apps_common::training::figures;
+use cotangent_apps_common::task::{self, Recipe, Task, Trained};
 use cotangent_apps_common::{memory, output};
 
 use super::batches::PairBatches;
@@ -105,16 +104,12 @@ struct GruTask<'a, T, C> {
 }
 
 impl<T: Float, C: Classifier<T>> GruTask<'_, T, C> {
-    fn tape(&self) -> Tape<T> {
-        Tape::with_device(self.options.device.clone())
-    }
-
     /// Draws the hyperplanes of the logistic regression, and its input points for the first test pairs.
-    fn picture(&self, model: &C, title: &str) -> Result<()> {
+    fn picture(&self, model: &C, title: &str, tape: &mut Tape<T>) -> Result<()> {
         const SHOWN: usize = 2000;
         let pairs: Vec<&Pair> = self.data.test.iter().take(SHOWN).collect();
         let (sentences, classes) = side_by_side(&pairs);
-        let tape = &self.tape();
+        tape.reset();
         let [inputs, _] = model.forward(tape, &sentences);
         let [points, normals] = model.hyperplanes(tape);
         let rows = |x: Var<'_, T>| -> Vec<[f64; 2]> {
@@ -152,6 +147,8 @@ impl<T: Float, C: Classifier<T>> Task for GruTask<'_, T, C> {
 
     const GOAL: Goal = Goal::Greatest;
     const VALIDATION: &'static str = "validation accuracy";
+    const SHOWN: [&'static str; 2] = ["validation_accuracy", "pairs_per_second"];
+    const FILES: &'static [&'static str] = &[SENTENCES];
 
     fn config(&self) -> &GruConfig {
         self.config
@@ -161,17 +158,14 @@ impl<T: Float, C: Classifier<T>> Task for GruTask<'_, T, C> {
         self.data.fingerprint()
     }
 
-    fn recipe(&self) -> Result<Recipe<T, PairBatches>> {
-        let (config, pairs) = (self.config, self.data.train.len());
-        let steps = options::steps(config.epochs, pairs.div_ceil(config.batch) as u64)?;
-        let adam = config.protocol.optimiser(config, self.data.classes.len())?;
-        let schedule = Schedule::Cosine { steps, floor: config.lr_floor };
-        let recipe = Recipe::new(PairBatches::new(pairs, config), steps, adam);
-        Ok(Recipe { schedule, parts: [8, 32], ..recipe })
+    fn batches(&self) -> PairBatches {
+        PairBatches::new(self.data.train.len(), self.config)
     }
 
-    fn begin(&self, options: &RunOptions) -> Result<()> {
-        options.set_aside(|name| name == SENTENCES)
+    fn recipe(&self, steps: u64) -> Result<Recipe<T>> {
+        let adam = self.config.protocol.optimiser(self.config, self.data.classes.len())?;
+        let schedule = Schedule::Cosine { steps, floor: self.config.lr_floor };
+        Ok(Recipe { schedule, parts: [8, 32], ..Recipe::new(adam) })
     }
 
     fn loss<'t>(&self, model: &C, tape: &'t Tape<T>, items: &[u32]) -> Var<'t, T> {
@@ -181,20 +175,16 @@ impl<T: Float, C: Classifier<T>> Task for GruTask<'_, T, C> {
         loss::cross_entropy(logits, &classes, 0.0)
     }
 
-    fn validate(&self, model: &mut C, _: &History) -> std::result::Result<f64, TrainError> {
+    fn validate(&self, model: &mut C, _: &History, tape: &mut Tape<T>) -> Result<f64> {
         let SentencePairs { validation, classes, .. } = self.data;
-        Ok(classify(model, validation, classes.len(), &mut self.tape()).accuracy())
+        Ok(classify(model, validation, classes.len(), tape).accuracy())
     }
 
-    fn figures(&self, now: &Progress<'_>) -> Vec<Figure> {
-        figures(now, "validation_accuracy", "pairs_per_second")
-    }
-
-    fn test(&self, model: &mut C, history: &History) -> Result<GruMetrics> {
+    fn test(&self, model: &mut C, history: &History, tape: &mut Tape<T>) -> Result<GruMetrics> {
         let GruTask { data, config, options, .. } = *self;
-        let confusion = classify(model, &data.test, data.classes.len(), &mut self.tape());
-        let (best_epoch, validation) = self.best(history);
-        let metrics = GruMetrics {
+        let confusion = classify(model, &data.test, data.classes.len(), tape);
+        let (best_epoch, validation) = task::best::<Self>(history);
+        Ok(GruMetrics {
             config: config.clone(),
             data: data.name.clone(),
             read_as: data.read_as.clone(),
@@ -211,14 +201,17 @@ impl<T: Float, C: Classifier<T>> Task for GruTask<'_, T, C> {
             confusion,
             seconds: history.seconds,
             learned_kappa: model.learned_kappa(),
-        };
-        if config.dim == 2 {
-            self.picture(model, &self.title(&metrics))?;
-        }
-        Ok(metrics)
+        })
     }
 
     fn title(&self, metrics: &GruMetrics) -> String {
         format!("{}: test accuracy {:.2} %", self.data.name, 100.0 * metrics.test)
+    }
+
+    /// In two dimensions with the picture of the model.
+    fn draw(&self, out: &Path, trained: Trained<'_, Self>, tape: &mut Tape<T>) -> Result<()> {
+        let title = self.title(trained.metrics);
+        trained.curves(&title, out)?;
+        if self.config.dim == 2 { self.picture(trained.model, &title, tape) } else { Ok(()) }
     }
 }

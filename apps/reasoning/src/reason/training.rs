@@ -1,13 +1,13 @@
 //! Training and testing a model.
 
-use cotangent::optim::train::{Goal, History, Progress, Shuffled, TrainError};
+use std::path::Path;
+
+use cotangent::optim::train::{Goal, History, Shuffled};
 use cotangent::prelude::*;
 use cotangent_apps_common::attention::Scores;
 use cotangent_apps_common::error::Result;
-use cotangent_apps_common::options::{self, RunOptions};
-use cotangent_apps_common::progress::Figure;
-use cotangent_apps_common::task::{self, Recipe, Task};
-use cotangent_apps_common::training::figures;
+use cotangent_apps_common::options::RunOptions;
+use cotangent_apps_common::task::{self, Recipe, Task, Trained};
 use cotangent_apps_common::{config, output};
 
 use super::answers::answer;
@@ -43,16 +43,11 @@ pub fn train(
 }
 
 /// A training and its test.
+#[derive(Clone, Copy)]
 struct ReasonTask<'a> {
     data: &'a Dataset,
     config: &'a ReasonConfig,
     options: &'a RunOptions,
-}
-
-impl ReasonTask<'_> {
-    fn tape(&self) -> Tape<f32> {
-        Tape::with_device(self.options.device.clone())
-    }
 }
 
 impl Task for ReasonTask<'_> {
@@ -64,6 +59,8 @@ impl Task for ReasonTask<'_> {
 
     const GOAL: Goal = Goal::Greatest;
     const VALIDATION: &'static str = "validation accuracy";
+    const SHOWN: [&'static str; 2] = ["validation_accuracy", "scenes_per_second"];
+    const FILES: &'static [&'static str] = &PICTURES;
 
     fn config(&self) -> &ReasonConfig {
         self.config
@@ -73,17 +70,14 @@ impl Task for ReasonTask<'_> {
         self.data.fingerprint()
     }
 
-    fn recipe(&self) -> Result<Recipe<f32, Shuffled>> {
-        let ReasonConfig { epochs, batch, lr, clip, seed, .. } = *self.config;
-        let items = self.data.train.len();
-        let steps = options::steps(epochs, items.div_ceil(batch) as u64)?;
-        let adam = RiemannianAdam::new(lr)?.clip(clip)?;
-        let recipe = Recipe::new(Shuffled { items, batch, seed }, steps, adam);
-        Ok(Recipe { schedule: Schedule::Cosine { steps, floor: 0.0 }, parts: PARTS, ..recipe })
+    fn batches(&self) -> Shuffled {
+        Shuffled { items: self.data.train.len(), batch: self.config.batch, seed: self.config.seed }
     }
 
-    fn begin(&self, options: &RunOptions) -> Result<()> {
-        options.set_aside(|name| PICTURES.contains(&name))
+    fn recipe(&self, steps: u64) -> Result<Recipe<f32>> {
+        let adam = RiemannianAdam::new(self.config.lr)?.clip(self.config.clip)?;
+        let schedule = Schedule::Cosine { steps, floor: 0.0 };
+        Ok(Recipe { schedule, parts: PARTS, ..Recipe::new(adam) })
     }
 
     fn loss<'t>(&self, model: &Reasoner, tape: &'t Tape<f32>, items: &[u32]) -> Var<'t, f32> {
@@ -93,22 +87,18 @@ impl Task for ReasonTask<'_> {
 
     /// The accuracy on the scenes for validation, after the running statistics are those of the model. NaN if
     /// a logit is no finite number.
-    fn validate(&self, model: &mut Reasoner, _: &History) -> std::result::Result<f64, TrainError> {
-        let (data, tape) = (self.data, &mut self.tape());
+    fn validate(&self, model: &mut Reasoner, _: &History, tape: &mut Tape<f32>) -> Result<f64> {
+        let data = self.data;
         model.observe(tape, &data.train[..data.train.len().min(OBSERVED)]);
         let answers = answer(model, data, &data.validation, tape);
         Ok(if answers.not_finite > 0 { f64::NAN } else { answers.accuracy() })
     }
 
-    fn figures(&self, now: &Progress<'_>) -> Vec<Figure> {
-        figures(now, "validation_accuracy", "scenes_per_second")
-    }
-
-    fn test(&self, model: &mut Reasoner, history: &History) -> Result<ReasonMetrics> {
-        let (&ReasonTask { data, config, options }, tape) = (self, &mut self.tape());
+    fn test(&self, model: &mut Reasoner, history: &History, tape: &mut Tape<f32>) -> Result<ReasonMetrics> {
+        let ReasonTask { data, config, options } = *self;
         let answers = answer(model, data, &data.test, tape);
-        let (best_epoch, validation) = self.best(history);
-        let metrics = ReasonMetrics {
+        let (best_epoch, validation) = task::best::<Self>(history);
+        Ok(ReasonMetrics {
             config: config.clone(),
             data: data.name.clone(),
             sizes: data.sizes(),
@@ -123,17 +113,19 @@ impl Task for ReasonTask<'_> {
             constant: answers.constant(),
             test: answers,
             seconds: history.seconds,
-        };
-        let (title, [accuracy, answers]) =
-            (self.title(&metrics), PICTURES.map(|name| options.out.join(name)));
-        pictures::accuracy(&accuracy, &title, &metrics.test)?;
-        pictures::answers(&answers, &title, model, data, tape)?;
-        Ok(metrics)
+        })
     }
 
     fn title(&self, metrics: &ReasonMetrics) -> String {
         let (data, matching) = (&self.data.name, config::name(self.config.matching));
         let (units, accuracy) = (self.config.units, 100.0 * metrics.accuracy);
         format!("{data}, {units} units, matching {matching}: test accuracy {accuracy:.1} %")
+    }
+
+    fn draw(&self, out: &Path, trained: Trained<'_, Self>, tape: &mut Tape<f32>) -> Result<()> {
+        let (title, [accuracy, answers]) = (self.title(trained.metrics), PICTURES.map(|name| out.join(name)));
+        trained.curves(&title, out)?;
+        pictures::accuracy(&accuracy, &title, &trained.metrics.test)?;
+        pictures::answers(&answers, &title, trained.model, self.data, tape)
     }
 }

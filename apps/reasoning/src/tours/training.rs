@@ -1,13 +1,16 @@
 //! Training and testing an agent.
 
+use std::path::Path;
+use std::sync::OnceLock;
+
 use cotangent::optim::train::{Goal, History, Progress, TrainError, save_model};
 use cotangent::prelude::*;
 use cotangent_apps_common::attention::Scores;
 use cotangent_apps_common::error::Result;
 use cotangent_apps_common::interval::Interval;
-use cotangent_apps_common::options::{self, RunOptions};
+use cotangent_apps_common::options::RunOptions;
 use cotangent_apps_common::progress::Figure;
-use cotangent_apps_common::task::{self, Recipe, Task};
+use cotangent_apps_common::task::{self, Recipe, Task, Trained};
 use cotangent_apps_common::training::figures;
 use cotangent_apps_common::{config, output};
 
@@ -34,7 +37,8 @@ pub fn train(config: &TourConfig, scores: &Scores, options: &RunOptions) -> Resu
     let _held = output::hold(&options.out)?;
     let validation =
         Reference::new(config.cities, config.validation_instances, config.data_seed, "validation");
-    let (mut agent, task) = (Agent::new(config, &*score), TourTask { config, options, validation });
+    let task = TourTask { config, options, validation, tested: OnceLock::new() };
+    let mut agent = Agent::new(config, &*score);
     // A resumed run gets its memory from the checkpoint.
     task.explore(&mut agent, 0)
         .map_err(|NotFinite| TrainError::Other("an initial value is not finite".into()))?;
@@ -46,6 +50,8 @@ struct TourTask<'a> {
     config: &'a TourConfig,
     options: &'a RunOptions,
     validation: Reference,
+    /// The instances of the test and their tours.
+    tested: OnceLock<(Reference, Tours)>,
 }
 
 impl TourTask<'_> {
@@ -87,41 +93,41 @@ impl<'a> Task for TourTask<'a> {
 
     const GOAL: Goal = Goal::Least;
     const VALIDATION: &'static str = "gap of greedy tours";
+    const SHOWN: [&'static str; 2] = ["validation_gap", "decisions_per_second"];
+    const FILES: &'static [&'static str] = &PICTURES;
 
     fn config(&self) -> &TourConfig {
         self.config
     }
 
-    fn recipe(&self) -> Result<Recipe<f32, Decisions<'a>>> {
-        let config = self.config;
-        let steps = options::steps(config.epochs, config.epoch_steps)?;
-        let recipe =
-            Recipe::new(Decisions(config), steps, RiemannianAdam::new(config.lr)?.clip(config.clip)?);
-        let schedule = Schedule::Cosine { steps, floor: 0.0 };
-        Ok(Recipe { schedule, parts: PARTS, keeps_best: false, ..recipe })
+    fn batches(&self) -> Decisions<'a> {
+        Decisions(self.config)
     }
 
-    fn begin(&self, options: &RunOptions) -> Result<()> {
-        options.set_aside(|name| PICTURES.contains(&name))
+    fn recipe(&self, steps: u64) -> Result<Recipe<f32>> {
+        let adam = RiemannianAdam::new(self.config.lr)?.clip(self.config.clip)?;
+        let schedule = Schedule::Cosine { steps, floor: 0.0 };
+        Ok(Recipe { schedule, parts: PARTS, keeps_best: false, ..Recipe::new(adam) })
     }
 
     fn loss<'t>(&self, agent: &Agent, tape: &'t Tape<f32>, items: &[u32]) -> Var<'t, f32> {
         agent.loss(tape, items)
     }
 
-    fn validate(&self, agent: &mut Agent, before: &History) -> std::result::Result<f64, TrainError> {
+    fn validate(&self, agent: &mut Agent, before: &History, _: &mut Tape<f32>) -> Result<f64> {
         Ok(self.end_epoch(agent, before).unwrap_or(f64::NAN))
     }
 
     fn figures(&self, now: &Progress<'_>) -> Vec<Figure> {
-        let mut figures = figures(now, "validation_gap", "decisions_per_second");
+        let [validation, rate] = Self::SHOWN;
+        let mut figures = figures(now, validation, rate);
         figures.push(Figure::new("epsilon", self.config.epsilon(now.history.epochs.len() as u64), 2));
         figures
     }
 
-    fn test(&self, agent: &mut Agent, history: &History) -> Result<TourMetrics> {
+    fn test(&self, agent: &mut Agent, history: &History, _: &mut Tape<f32>) -> Result<TourMetrics> {
         let TourTask { config, options, .. } = *self;
-        save_model(&agent.online, &options.out.join(MODEL), Some(&self.name()))?;
+        save_model(&agent.online, &options.out.join(MODEL), Some(&self.name(0)))?;
         let test = Reference::new(config.cities, config.test_instances, config.data_seed, "test");
         let rollout = self.rollout(agent);
         let tours = Tours::new(rollout, &test.instances, &test.distances, config.decoding, config.data_seed)
@@ -139,13 +145,19 @@ impl<'a> Task for TourTask<'a> {
             gaps: Gaps::new(&test, &tours),
             seconds: history.seconds,
         };
-        let (path, title) = (options.out.join(PICTURES[0]), self.title(&metrics));
-        pictures::sheet(&path, &title, &test, &tours, config.decoding)?;
+        let _ = self.tested.set((test, tours));
         Ok(metrics)
     }
 
     fn title(&self, metrics: &TourMetrics) -> String {
         let (cities, geometry) = (self.config.cities, config::name(self.config.geometry));
         format!("{cities} cities, {geometry}: mean gap {} %", metrics.gaps.greedy.percent())
+    }
+
+    fn draw(&self, out: &Path, trained: Trained<'_, Self>, _: &mut Tape<f32>) -> Result<()> {
+        let (title, path) = (self.title(trained.metrics), out.join(PICTURES[0]));
+        trained.curves(&title, out)?;
+        let (test, tours) = self.tested.get().expect("it was tested");
+        pictures::sheet(&path, &title, test, tours, self.config.decoding)
     }
 }

@@ -2,15 +2,13 @@
 
 use std::marker::PhantomData;
 
-use cotangent::optim::train::{Goal, History, Progress, TrainError};
+use cotangent::optim::train::{Goal, History};
 use cotangent::prelude::*;
 use cotangent_apps_common::error::Result;
 use cotangent_apps_common::options::RunOptions;
 use cotangent_apps_common::output;
 use cotangent_apps_common::precision::Precision;
-use cotangent_apps_common::progress::Figure;
 use cotangent_apps_common::task::{self, Recipe, Task};
-use cotangent_apps_common::training::figures;
 
 use super::link_graph::LinkGraph;
 use super::model::{Input, LinkModel};
@@ -75,13 +73,6 @@ struct LinkTask<'a, T: Float, G> {
     geometry: PhantomData<fn() -> G>,
 }
 
-impl<T: Float, G: Geometry<T>> LinkTask<'_, T, G> {
-    /// See [`tested`].
-    fn tested(&self, model: &LinkModel<T, G>, held_out: &HeldOut) -> f64 {
-        tested(model, &self.input, held_out, &Tape::with_device(self.options.device.clone()))
-    }
-}
-
 impl<T: Float, G: Geometry<T>> Task for LinkTask<'_, T, G> {
     type Config = LinkConfig;
     type Number = T;
@@ -91,6 +82,7 @@ impl<T: Float, G: Geometry<T>> Task for LinkTask<'_, T, G> {
 
     const GOAL: Goal = Goal::Greatest;
     const VALIDATION: &'static str = "validation ROC AUC";
+    const SHOWN: [&'static str; 2] = ["validation_roc_auc", "epochs_per_second"];
 
     fn config(&self) -> &LinkConfig {
         self.config
@@ -100,34 +92,38 @@ impl<T: Float, G: Geometry<T>> Task for LinkTask<'_, T, G> {
         self.graph.fingerprint()
     }
 
-    fn recipe(&self) -> Result<Recipe<T, WholeGraph>> {
-        let recipe = Recipe::new(WholeGraph, self.config.epochs, RiemannianAdam::new(self.config.lr)?);
-        Ok(Recipe { parts: [1, 1], unit: "epoch", ..recipe })
+    fn batches(&self) -> WholeGraph {
+        WholeGraph
+    }
+
+    fn recipe(&self, _: u64) -> Result<Recipe<T>> {
+        Ok(Recipe { parts: [1, 1], unit: "epoch", ..Recipe::new(RiemannianAdam::new(self.config.lr)?) })
     }
 
     fn loss<'t>(&self, model: &LinkModel<T, G>, tape: &'t Tape<T>, epoch: &[u32]) -> Var<'t, T> {
-        let (loss, decay) =
-            (model.loss(tape, &self.input, &self.split.epoch(epoch[0].into())), self.config.decay);
+        let loss = model.loss(tape, &self.input, &self.split.epoch(epoch[0].into()));
+        let decay = self.config.decay;
         if decay == 0.0 { loss } else { loss + model.squares(tape) * (decay / 2.0) }
     }
 
-    fn validate(&self, model: &mut LinkModel<T, G>, _: &History) -> std::result::Result<f64, TrainError> {
-        Ok(self.tested(model, &self.split.validation))
+    fn validate(&self, model: &mut LinkModel<T, G>, _: &History, tape: &mut Tape<T>) -> Result<f64> {
+        Ok(evaluate(model, &self.input, &self.split.validation, tape))
     }
 
-    /// Once the validation has not been better for [`LinkConfig::patience`] epochs.
-    fn ends(&self, history: &History) -> bool {
+    /// It ends once the validation has not been better for [`LinkConfig::patience`] epochs.
+    fn before_epoch(&self, history: &History) -> bool {
         let waited = |(best, _)| history.epochs.len() as u64 - best;
         history.best(Self::GOAL).is_some_and(|best| waited(best) >= self.config.patience)
     }
 
-    fn figures(&self, now: &Progress<'_>) -> Vec<Figure> {
-        figures(now, "validation_roc_auc", "epochs_per_second")
-    }
-
-    fn test(&self, model: &mut LinkModel<T, G>, history: &History) -> Result<LinkMetrics> {
+    fn test(
+        &self,
+        model: &mut LinkModel<T, G>,
+        history: &History,
+        tape: &mut Tape<T>,
+    ) -> Result<LinkMetrics> {
         let LinkTask { graph, config, options, split, ref input, .. } = *self;
-        let (best_epoch, validation) = self.best(history);
+        let (best_epoch, validation) = task::best::<Self>(history);
         Ok(LinkMetrics {
             config: config.clone(),
             graph: graph.name.clone(),
@@ -140,7 +136,7 @@ impl<T: Float, G: Geometry<T>> Task for LinkTask<'_, T, G> {
             epochs: history.epochs.clone(),
             best_epoch: best_epoch as usize,
             validation,
-            test: self.tested(model, &split.test),
+            test: evaluate(model, input, &split.test, tape),
             seconds: history.seconds,
             learned_kappa: model.learned_kappa(),
         })
@@ -153,12 +149,13 @@ impl<T: Float, G: Geometry<T>> Task for LinkTask<'_, T, G> {
 
 /// ROC AUC of held-out edges against other pairs, by their distances. NaN, which ends the training, if a
 /// distance is no number.
-fn tested<T: Float, G: Geometry<T>>(
+fn evaluate<T: Float, G: Geometry<T>>(
     model: &LinkModel<T, G>,
     input: &Input<T>,
     held_out: &HeldOut,
-    tape: &Tape<T>,
+    tape: &mut Tape<T>,
 ) -> f64 {
+    tape.reset();
     let pairs = [&held_out.edges[..], &held_out.others].concat();
     let distances = model.squared_distances(tape, input, &pairs).to_tensor();
     let scores: Vec<f64> = distances.data().iter().map(|d| -d.to_f64()).collect();
