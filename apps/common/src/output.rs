@@ -19,7 +19,15 @@ const LOCK: &str = ".lock";
 #[must_use = "the directory is free when this is dropped"]
 #[derive(Debug)]
 pub struct Held {
-    _lock: File,
+    lock: File,
+}
+
+impl Drop for Held {
+    /// Closing the file is not enough: a process that was started in between may still have it open for a
+    /// moment.
+    fn drop(&mut self) {
+        let _ = self.lock.unlock();
+    }
 }
 
 /// Creates an output directory if it does not exist, and locks it.
@@ -40,12 +48,12 @@ pub fn hold_for(directory: &Path, option: &str) -> Result<Held> {
     let file = File::options().write(true).create(true).truncate(false).open(&path);
     let file = file.map_err(AppError::io(&path))?;
     match file.try_lock() {
-        Ok(()) => Ok(Held { _lock: file }),
+        Ok(()) => Ok(Held { lock: file }),
         Err(TryLockError::WouldBlock) => {
             Err(AppError::content(directory, format!("another run writes there; choose another {option}")))
         }
         // Some file systems have no locks.
-        Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => Ok(Held { _lock: file }),
+        Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => Ok(Held { lock: file }),
         Err(TryLockError::Error(error)) => Err(AppError::io(&path)(error)),
     }
 }
@@ -97,6 +105,18 @@ mod tests {
     use super::*;
 
     /// Only a directory with a checkpoint has a training's files, and only those are moved.
+    /// As a process has one that was started meanwhile.
+    #[test]
+    fn a_directory_is_free_though_its_lock_is_still_open_elsewhere() {
+        let dir = tempfile::tempdir().unwrap();
+        let held = hold(dir.path()).unwrap();
+        let copy = held.lock.try_clone().unwrap();
+        assert!(hold(dir.path()).is_err());
+        drop(held);
+        let _next = hold(dir.path()).unwrap();
+        drop(copy);
+    }
+
     #[test]
     fn the_files_of_an_earlier_training_are_set_aside() {
         let directory = tempfile::tempdir().unwrap();
