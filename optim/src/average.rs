@@ -47,7 +47,9 @@ pub struct AverageState {
 }
 
 impl<T: Float> Average<T> {
-    /// The exponential average: each update moves it the part `1 − decay` of the way to the parameter.
+    /// The exponential average: each update moves it the part `1 − decay` of the way to the parameter. At
+    /// first it is moved farther: the decay of update k is at most `(1 + k)/(10 + k)`, so that the parameters
+    /// before training are soon forgotten.
     ///
     /// # Errors
     /// If the decay is not in `[0, 1)`.
@@ -89,7 +91,10 @@ impl<T: Float> Average<T> {
             }
         }
         let part = match self.decay {
-            Some(decay) => 1.0 - decay,
+            Some(decay) => {
+                let updates = self.updates as f64;
+                1.0 - decay.min((1.0 + updates) / (10.0 + updates))
+            }
             None => 1.0 / (self.updates + 1) as f64,
         };
         let mut update = Update { values: &mut self.values, part, outcome: Ok(()) };
@@ -239,13 +244,16 @@ mod tests {
         let table = |r: f64| Tensor::new([1, 2], vec![0.6 * (r / 2.0).tanh(), 0.8 * (r / 2.0).tanh()]);
         let mut x = Param::new("x", ball, table(0.0));
         let mut mean = Average::uniform();
-        let mut exponential = Average::exponential(0.75).unwrap();
+        let mut exponential = Average::exponential(0.25).unwrap();
         for r in 0..5 {
             *x.value_mut() = table(f64::from(r));
             mean.update(&x).unwrap();
             exponential.update(&x).unwrap();
         }
-        let expected = (1..5).fold(0.0, |average, r| 0.75 * average + 0.25 * f64::from(r));
+        // Update 0 sets it; the decay 0.25 is reached by update 2.
+        let expected = [2.0 / 11.0, 0.25, 0.25, 0.25].into_iter().zip(1..5);
+        let expected =
+            expected.fold(0.0, |average, (decay, r)| decay * average + (1.0 - decay) * f64::from(r));
         let mut copy = Average::uniform();
         copy.load_state(&x, &mean.state(&x)).unwrap();
         for (average, distance) in [(&mut mean, 2.0), (&mut exponential, expected), (&mut copy, 2.0)] {

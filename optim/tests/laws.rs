@@ -406,7 +406,7 @@ fn averages_go_along_geodesics() {
         fn on<M: Steps>(&mut self, name: &str, m: M, dim: usize, radius: f64) {
             let mut rng = rng::stream(9, 0, 0);
             let [start, end]: [Tensor<f64>; 2] = [(); 2].map(|()| points(&m, 10, dim, radius, &mut rng));
-            for (mut average, part) in [(Average::uniform(), 0.5), (Average::exponential(0.9).unwrap(), 0.1)]
+            for (mut average, part) in [(Average::uniform(), 0.5), (Average::exponential(0.1).unwrap(), 0.9)]
             {
                 let mut x = Param::new("x", m, start.clone());
                 average.update(&x).unwrap();
