@@ -48,8 +48,8 @@ pub struct AverageState {
 
 impl<T: Float> Average<T> {
     /// The exponential average: each update moves it the part `1 − decay` of the way to the parameter. At
-    /// first it is moved farther: the decay of update k is at most `(1 + k)/(10 + k)`, so that the parameters
-    /// before training are soon forgotten.
+    /// first it is moved farther: after k updates the decay of the next one is at most `(1 + k)/(10 + k)`, so
+    /// that the parameters before training are soon forgotten. This is TensorFlow's rule.
     ///
     /// # Errors
     /// If the decay is not in `[0, 1)`.
@@ -250,7 +250,7 @@ mod tests {
             mean.update(&x).unwrap();
             exponential.update(&x).unwrap();
         }
-        // Update 0 sets it; the decay 0.25 is reached by update 2.
+        // The first update sets it. The next one's decay is 2/11, and from then on 0.25.
         let expected = [2.0 / 11.0, 0.25, 0.25, 0.25].into_iter().zip(1..5);
         let expected =
             expected.fold(0.0, |average, (decay, r)| decay * average + (1.0 - decay) * f64::from(r));

@@ -10,6 +10,9 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use crate::error::{AppError, Result};
 use crate::lettering;
 
+/// The file of a training's curves.
+pub const FILE: &str = "curves.svg";
+
 /// Width of a panel and height of the picture, in pixels.
 const PANEL: (u32, u32) = (520, 400);
 

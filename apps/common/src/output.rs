@@ -9,7 +9,7 @@ use serde::Serialize;
 use cotangent::optim::train::CHECKPOINT;
 
 use crate::error::{AppError, Result};
-use crate::say;
+use crate::{curves, say};
 
 /// The locked file. It stays after the run, but the system releases the lock when the process ends, even
 /// if it is killed.
@@ -88,7 +88,7 @@ pub fn set_aside(directory: &Path, writes: impl Fn(&str) -> bool) -> Result<()> 
 
 /// What several programs write beside the checkpoint.
 const TRAINING: [&str; 5] =
-    ["checkpoint.next", "model.safetensors", "model.next", "metrics.json", "curves.svg"];
+    ["checkpoint.next", "model.safetensors", "model.next", "metrics.json", curves::FILE];
 
 /// A text that identifies a run: checksums of the options that must be the same when the run is resumed,
 /// and of its data.

@@ -35,7 +35,7 @@ pub trait Task: Sync {
     const VALIDATION: &'static str;
     /// What the validation and the items per second are called in the progress: "validation_accuracy".
     const SHOWN: [&'static str; 2];
-    /// Its files beside those of every training. A new run moves those of an earlier one.
+    /// Files that it writes beside those of every training. A new run moves them out of the way.
     const FILES: &'static [&'static str] = &[];
 
     /// The configuration. A run is resumed only with the same one.
@@ -51,10 +51,10 @@ pub trait Task: Sync {
         output::fingerprint(self.config(), data)
     }
 
-    /// The training items. Every epoch has as many batches.
+    /// The training items. Every epoch has the same number of batches.
     fn batches(&self) -> Self::Batches;
 
-    /// How the model is trained, in so many steps.
+    /// How the model is trained. `steps` is the number of steps of all epochs.
     ///
     /// # Errors
     /// If a number is out of its range.
@@ -78,8 +78,8 @@ pub trait Task: Sync {
         items: &[u32],
     ) -> Var<'t, Self::Number>;
 
-    /// The validation after an epoch. NaN ends the training. `before` has the earlier epochs. The tape can be
-    /// used for it.
+    /// The validation after an epoch. NaN ends the training. `before` has the earlier epochs, and `tape` is
+    /// free for its work.
     ///
     /// # Errors
     /// If a file cannot be written, or for another reason to end the training.
@@ -97,10 +97,16 @@ pub trait Task: Sync {
         false
     }
 
-    /// What is shown with the progress.
+    /// What is shown with the progress of every training.
     fn figures(&self, now: &Progress<'_>) -> Vec<Figure> {
         let [validation, rate] = Self::SHOWN;
         figures(now, validation, rate)
+    }
+
+    /// What is shown besides.
+    fn more_figures(&self, now: &Progress<'_>) -> Vec<Figure> {
+        let _ = now;
+        Vec::new()
     }
 
     /// Tests the trained model.
@@ -147,12 +153,9 @@ impl<K: Task + ?Sized> Trained<'_, K> {
             Goal::Least => f64::min,
             Goal::Greatest => f64::max,
         };
-        curves::training(&out.join(CURVES), title, &self.history.epochs, K::VALIDATION, better)
+        curves::training(&out.join(curves::FILE), title, &self.history.epochs, K::VALIDATION, better)
     }
 }
-
-/// The file of the learning curves.
-pub const CURVES: &str = "curves.svg";
 
 /// How a model is trained.
 pub struct Recipe<T: Float> {
@@ -234,6 +237,7 @@ fn epochs<K: Task>(
             progress.update(done, || {
                 let pace = start.elapsed().as_secs_f64() / (done - before) as f64;
                 let mut figures = task.figures(&now);
+                figures.extend(task.more_figures(&now));
                 figures.push(Figure::new("seconds_left", steps.saturating_sub(done) as f64 * pace, 0));
                 figures
             });
@@ -272,10 +276,37 @@ pub struct Reported<M> {
     pub figures: fn(&M) -> [f64; 2],
 }
 
+impl<M> Reported<M> {
+    /// Trains a model with each seed, from `first` on, and sums up their figures. Arguments and errors are
+    /// those of [`TrainingOptions::each_seed`]. Returns the runs with their seeds, and the summary.
+    ///
+    /// # Errors
+    /// If `seeds.json` cannot be written, and those of the runs.
+    pub fn each_seed(
+        self,
+        options: &TrainingOptions,
+        first: u64,
+        out: &Path,
+        in_table: bool,
+        device: &Device,
+        train: impl FnMut(u64, &RunOptions) -> Result<M>,
+    ) -> Result<(Vec<(u64, M)>, Summary)> {
+        let runs = options.each_seed(first, out, in_table, device, train)?;
+        let result = |(seed, run): &(u64, M)| {
+            let [figure, validation] = (self.figures)(run);
+            (*seed, figure, validation)
+        };
+        let results: Vec<_> = runs.iter().map(result).collect();
+        let summary = Summary::new(self.name, "validation", &results);
+        seeds::report(std::slice::from_ref(&summary), out, self.digits)?;
+        Ok((runs, summary))
+    }
+}
+
 /// Trains a model with each seed, from `first` on, in a pool of threads, and sums up their figures.
 ///
 /// # Errors
-/// As [`TrainingOptions::each_seed`], and any of `train`.
+/// As [`Reported::each_seed`]; if another run holds the directory.
 pub fn run<M: Send>(
     options: &TrainingOptions,
     threads: &Threads,
@@ -286,15 +317,7 @@ pub fn run<M: Send>(
 ) -> Result<()> {
     let out = &options.out;
     let _held = options.seeds.hold(out, false)?;
-    threads.run(|| {
-        let runs = options.each_seed(first, out, false, device, &train)?;
-        let result = |(seed, run): &(u64, M)| {
-            let [figure, validation] = (reported.figures)(run);
-            (*seed, figure, validation)
-        };
-        let results: Vec<_> = runs.iter().map(result).collect();
-        seeds::report(&[Summary::new(reported.name, "validation", &results)], out, reported.digits)
-    })?;
+    threads.run(|| reported.each_seed(options, first, out, false, device, &train).map(drop))?;
     say!("written to {}", out.display());
     Ok(())
 }

@@ -12,7 +12,7 @@ use cotangent_apps_common::metrics as files;
 use cotangent_apps_common::options::RunOptions;
 use cotangent_apps_common::output;
 use cotangent_apps_common::precision::Precision;
-use cotangent_apps_common::task::{self, CURVES, Recipe, Task, Trained};
+use cotangent_apps_common::task::{self, Recipe, Task, Trained};
 use serde::{Deserialize, Serialize};
 
 use crate::batches::{Batch, Cycles};
@@ -244,7 +244,7 @@ impl<T: Float> Task for TypingTask<'_, T> {
             },
             Series { name: "norm of text vectors", values: norm, better: curves::NEITHER },
         ];
-        curves::plot(&out.join(CURVES), &self.title(metrics), &series)
+        curves::plot(&out.join(curves::FILE), &self.title(metrics), &series)
     }
 }
 

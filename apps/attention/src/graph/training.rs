@@ -156,7 +156,7 @@ pub(super) fn train(
     if let Some(((out, name), model)) = pictured.zip(kept) {
         let losses = losses.into_inner().unwrap_or_else(PoisonError::into_inner);
         let losses = losses.chunks(task.epoch(0).len()).map(mean).collect();
-        draw_curves(&out.join("curves.svg"), data, config, losses, &history, test)?;
+        draw_curves(&out.join(curves::FILE), data, config, losses, &history, test)?;
         tape.reset();
         let (features, edges) = task.drawn(&tape);
         embeddings(out, data.name(), &model, features, edges)?;

@@ -9,8 +9,7 @@ use cotangent_apps_common::curves::{self, NEITHER, Series};
 use cotangent_apps_common::error::Result;
 use cotangent_apps_common::options::RunOptions;
 use cotangent_apps_common::progress::Figure;
-use cotangent_apps_common::task::{self, CURVES, Recipe, Task, Trained};
-use cotangent_apps_common::training::figures;
+use cotangent_apps_common::task::{self, Recipe, Task, Trained};
 use cotangent_apps_common::{config, output};
 use rayon::prelude::*;
 
@@ -69,7 +68,7 @@ pub fn train(config: &GraphTasksConfig, scores: &Scores, options: &RunOptions) -
     let supply = Supply::new(&make, config.batch, AHEAD);
     let model = RecursiveTransformer::new(config, &*score);
     let validated = Mutex::new(None);
-    let task = GraphTask { config, options, examples: &examples, supply: &supply, test, validated };
+    let task = CurriculumTask { options, examples: &examples, supply: &supply, test, validated };
     let threads = rayon::current_num_threads().div_ceil(2);
     supply.during(threads, || task::fit(&task, model, options))
 }
@@ -101,8 +100,7 @@ impl Examples<'_> {
 }
 
 /// A training and its test.
-struct GraphTask<'a> {
-    config: &'a GraphTasksConfig,
+struct CurriculumTask<'a> {
     options: &'a RunOptions,
     examples: &'a Examples<'a>,
     supply: &'a Supply<'a, Questions>,
@@ -111,7 +109,7 @@ struct GraphTask<'a> {
     validated: Mutex<Option<(usize, Vec<Questions>)>>,
 }
 
-impl GraphTask<'_> {
+impl CurriculumTask<'_> {
     /// What became of the lessons that have begun.
     fn lessons(&self, validations: &[f64]) -> Vec<LessonMetrics> {
         let places = self.examples.course.places(validations);
@@ -127,7 +125,7 @@ impl GraphTask<'_> {
     }
 }
 
-impl Task for GraphTask<'_> {
+impl Task for CurriculumTask<'_> {
     type Config = GraphTasksConfig;
     type Number = f32;
     type Model = RecursiveTransformer;
@@ -140,15 +138,15 @@ impl Task for GraphTask<'_> {
     const FILES: &'static [&'static str] = &PICTURES;
 
     fn config(&self) -> &GraphTasksConfig {
-        self.config
+        self.examples.config
     }
 
     fn batches(&self) -> Stream {
-        Stream { steps: self.config.epoch_steps, batch: self.config.batch }
+        Stream { steps: self.config().epoch_steps, batch: self.config().batch }
     }
 
     fn recipe(&self, _: u64) -> Result<Recipe<f32>> {
-        let GraphTasksConfig { lr, clip, warm_up, .. } = *self.config;
+        let GraphTasksConfig { lr, clip, warm_up, .. } = *self.config();
         let adam = RiemannianAdam::new(lr)?.betas(0.9, 0.98)?.clip(clip)?;
         let schedule = Schedule::InverseSquareRoot { warm_up };
         Ok(Recipe { schedule, parts: [8, 1], keeps_best: false, ..Recipe::new(adam) })
@@ -164,7 +162,7 @@ impl Task for GraphTask<'_> {
 
     /// The accuracy in the lesson under way. Fails if the lesson has come to its end and is not passed.
     fn validate(&self, model: &mut RecursiveTransformer, before: &History, _: &mut Tape<f32>) -> Result<f64> {
-        let (course, config) = (&self.examples.course, self.config);
+        let (course, config) = (&self.examples.course, self.config());
         let mut accuracies = validations(before);
         let Place { lesson, .. } = course.place(&accuracies);
         let mut validated = self.validated.lock().unwrap_or_else(PoisonError::into_inner);
@@ -182,18 +180,15 @@ impl Task for GraphTask<'_> {
         Ok(answers.accuracy())
     }
 
-    /// Graphs of its lesson are asked for.
+    /// From now on, graphs of the epoch's lesson are made.
     fn before_epoch(&self, history: &History) -> bool {
         self.supply.turn_to(self.examples.course.place(&validations(history)).lesson);
         false
     }
 
-    fn figures(&self, now: &Progress<'_>) -> Vec<Figure> {
-        let [validation, rate] = Self::SHOWN;
-        let mut figures = figures(now, validation, rate);
+    fn more_figures(&self, now: &Progress<'_>) -> Vec<Figure> {
         let lesson = self.examples.course.place(&validations(now.history)).lesson + 1;
-        figures.push(Figure::new("lesson", lesson as f64, 0));
-        figures
+        vec![Figure::new("lesson", lesson as f64, 0)]
     }
 
     fn test(
@@ -202,7 +197,7 @@ impl Task for GraphTask<'_> {
         history: &History,
         _: &mut Tape<f32>,
     ) -> Result<GraphTasksMetrics> {
-        let GraphTask { config, options, ref test, .. } = *self;
+        let (CurriculumTask { options, test, .. }, config) = (self, self.config());
         save_model(model, &options.out.join(MODEL), Some(&self.name(0)))?;
         let answers = answer(model, config.task.classes(), test, &options.device);
         Ok(GraphTasksMetrics {
@@ -221,7 +216,7 @@ impl Task for GraphTask<'_> {
     }
 
     fn title(&self, metrics: &GraphTasksMetrics) -> String {
-        let GraphTasksConfig { task, disc: Disc { nodes, .. }, attention, .. } = self.config;
+        let GraphTasksConfig { task, disc: Disc { nodes, .. }, attention, .. } = self.config();
         let (task, accuracy) = (config::name(*task), 100.0 * metrics.accuracy);
         format!("{task}, {nodes} nodes, {attention} attention: test accuracy {accuracy:.1} %")
     }
@@ -237,7 +232,7 @@ impl Task for GraphTask<'_> {
             Series { name: Self::VALIDATION, values: values(|epoch| epoch.validation), better: NEITHER };
         let mark = |lesson: &LessonMetrics| (lesson.first_epoch, format!("{}°", lesson.lesson.angle));
         let marks: Vec<(u64, String)> = metrics.lessons.iter().map(mark).collect();
-        curves::marked(&out.join(CURVES), &title, &[loss, validation], &marks)?;
+        curves::marked(&out.join(curves::FILE), &title, &[loss, validation], &marks)?;
         let [accuracy, radii] = PICTURES.map(|name| out.join(name));
         pictures::accuracy(&accuracy, &title, metrics)?;
         pictures::radii(&radii, &title, &metrics.radii)

@@ -9,10 +9,11 @@ use cotangent_apps_common::application::Application;
 use cotangent_apps_common::command_line::{RUN, parse_app_with};
 use cotangent_apps_common::device::DeviceOption;
 use cotangent_apps_common::error::{AppError, Result, exit_code};
-use cotangent_apps_common::options;
+use cotangent_apps_common::options::{self, RunOptions};
 use cotangent_apps_common::say;
-use cotangent_apps_common::seeds::{self, Summary};
+use cotangent_apps_common::seeds::Summary;
 use cotangent_apps_common::table::BYTE_ORDER_MARK;
+use cotangent_apps_common::task::Reported;
 use cotangent_apps_common::threads::ThreadsOption;
 use cotangent_apps_common::training::TrainingOptions;
 
@@ -296,15 +297,18 @@ impl Train {
     ) -> Result<Compared<'a>> {
         let in_table = self.table.is_some() || variant.out != self.training.out;
         let first = self.config.seed;
-        let runs = self.training.each_seed(first, &variant.out, in_table, device, |seed, run| {
+        let reported = Reported::<TransformerMetrics> {
+            name: "BLEU",
+            digits: 2,
+            figures: |run| [run.test.score, -run.validation],
+        };
+        let train = |seed: u64, run: &RunOptions| {
             let metrics = train(text, &self.config(scores, &variant, seed)?, scores, search, run)?;
             report(&metrics);
             Ok(metrics)
-        })?;
-        let results: Vec<_> =
-            runs.iter().map(|(seed, run)| (*seed, run.test.score, -run.validation)).collect();
-        let summary = Summary::new("BLEU", "validation", &results);
-        seeds::report(std::slice::from_ref(&summary), &variant.out, 2)?;
+        };
+        let (runs, summary) =
+            reported.each_seed(&self.training, first, &variant.out, in_table, device, train)?;
         let results = runs.iter().map(|(_, run)| run.test.score).collect();
         Ok(Compared { variant, summary, results })
     }

@@ -9,8 +9,9 @@ use cotangent_apps_common::command_line::parse_app_with;
 use cotangent_apps_common::error::{AppError, Result, exit_code};
 use cotangent_apps_common::options;
 use cotangent_apps_common::say;
-use cotangent_apps_common::seeds::{self, Summary};
+use cotangent_apps_common::seeds::Summary;
 use cotangent_apps_common::table::TableOptions;
+use cotangent_apps_common::task::Reported;
 use cotangent_apps_common::training::TrainingOptions;
 
 use super::{Architecture, GruConfig, GruMetrics, Protocol, Space, TABLE_1, published};
@@ -199,15 +200,17 @@ fn train_seeds(
         data.name,
         data.words.len()
     );
-    let first = cli.config.seed;
-    let runs = cli.training.each_seed(first, out, cli.table, device, |seed, run| {
-        let metrics = super::train(data, &cli.config(architecture, seed)?, run)?;
-        report(&metrics);
-        Ok(metrics)
-    })?;
-    let results: Vec<_> = runs.iter().map(|(seed, run)| (*seed, 100.0 * run.test, run.validation)).collect();
-    let summary = Summary::new("test accuracy in %", "validation", &results);
-    seeds::report(std::slice::from_ref(&summary), out, 2)?;
+    let reported = Reported::<GruMetrics> {
+        name: "test accuracy in %",
+        digits: 2,
+        figures: |run| [100.0 * run.test, run.validation],
+    };
+    let (_, summary) =
+        reported.each_seed(&cli.training, cli.config.seed, out, cli.table, device, |seed, run| {
+            let metrics = super::train(data, &cli.config(architecture, seed)?, run)?;
+            report(&metrics);
+            Ok(metrics)
+        })?;
     Ok(summary)
 }
 

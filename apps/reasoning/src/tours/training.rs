@@ -11,7 +11,6 @@ use cotangent_apps_common::interval::Interval;
 use cotangent_apps_common::options::RunOptions;
 use cotangent_apps_common::progress::Figure;
 use cotangent_apps_common::task::{self, Recipe, Task, Trained};
-use cotangent_apps_common::training::figures;
 use cotangent_apps_common::{config, output};
 
 use super::agent::{Agent, Decisions, Policy, training_cities};
@@ -118,11 +117,8 @@ impl<'a> Task for TourTask<'a> {
         Ok(self.end_epoch(agent, before).unwrap_or(f64::NAN))
     }
 
-    fn figures(&self, now: &Progress<'_>) -> Vec<Figure> {
-        let [validation, rate] = Self::SHOWN;
-        let mut figures = figures(now, validation, rate);
-        figures.push(Figure::new("epsilon", self.config.epsilon(now.history.epochs.len() as u64), 2));
-        figures
+    fn more_figures(&self, now: &Progress<'_>) -> Vec<Figure> {
+        vec![Figure::new("epsilon", self.config.epsilon(now.history.epochs.len() as u64), 2)]
     }
 
     fn test(&self, agent: &mut Agent, history: &History, _: &mut Tape<f32>) -> Result<TourMetrics> {

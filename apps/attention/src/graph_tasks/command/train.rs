@@ -6,8 +6,10 @@ use clap::Args;
 use cotangent::prelude::Device;
 use cotangent_apps_common::error::Result;
 use cotangent_apps_common::interval::Interval;
-use cotangent_apps_common::seeds::{self, Summary};
+use cotangent_apps_common::options::RunOptions;
+use cotangent_apps_common::seeds::Summary;
 use cotangent_apps_common::space::Space;
+use cotangent_apps_common::task::Reported;
 use cotangent_apps_common::training::TrainingOptions;
 use cotangent_apps_common::{config, metrics, say};
 use serde::Serialize;
@@ -83,16 +85,18 @@ impl Train {
         scores: &Scores,
         device: &Device,
     ) -> Result<Row> {
-        let runs = self.training.each_seed(config.seed, out, self.table, device, |seed, run| {
+        let reported = Reported::<GraphTasksMetrics> {
+            name: "test accuracy in %",
+            digits: 2,
+            figures: |run| [100.0 * run.accuracy, run.epochs.last().map_or(0.0, |epoch| epoch.validation)],
+        };
+        let train = |seed: u64, run: &RunOptions| {
             let metrics = train(&GraphTasksConfig { seed, ..config.clone() }.complete(), scores, run)?;
             report(&metrics);
             Ok(metrics)
-        })?;
-        let validation = |run: &GraphTasksMetrics| run.epochs.last().map_or(0.0, |epoch| epoch.validation);
-        let results: Vec<_> =
-            runs.iter().map(|(seed, run)| (*seed, 100.0 * run.accuracy, validation(run))).collect();
-        let summary = Summary::new("test accuracy in %", "validation", &results);
-        seeds::report(std::slice::from_ref(&summary), out, 2)?;
+        };
+        let (runs, summary) =
+            reported.each_seed(&self.training, config.seed, out, self.table, device, train)?;
         Ok(Row {
             name: config::name(config.geometry),
             summary,

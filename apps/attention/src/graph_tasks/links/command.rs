@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use cotangent_apps_common::error::Result;
 use cotangent_apps_common::say;
-use cotangent_apps_common::seeds::{self, Summary};
+use cotangent_apps_common::task::{self, Reported};
 use cotangent_apps_common::training::TrainingOptions;
 
 use super::link_graph::LinkGraph;
@@ -35,20 +35,19 @@ pub fn command(args: &Links) -> Result<()> {
     config.check()?;
     training.seeds.runs(config.seed, &training.out, training.resume, false)?;
     let threads = training.threads.start()?;
-    let _held = training.seeds.hold(&training.out, false)?;
     let graph = LinkGraph::read(&data_dir.join(config.directory()), config.features)?;
     graph.read_as.iter().for_each(|sentence| say!("{sentence}"));
     say!("{}: {} nodes, {} edges", graph.name, graph.nodes(), graph.edges.len());
-    let runs = training.each_seed(config.seed, &training.out, false, &device, |seed, run| {
-        let config = LinkConfig { seed, ..config.clone() };
-        let metrics = threads.run(|| train(&graph, &config, run))?;
+    let reported = Reported::<LinkMetrics> {
+        name: "test ROC AUC in %",
+        digits: 2,
+        figures: |run| [100.0 * run.test, run.validation],
+    };
+    task::run(training, &threads, &device, config.seed, reported, |seed, run| {
+        let metrics = train(&graph, &LinkConfig { seed, ..config.clone() }, run)?;
         report(&metrics);
         Ok(metrics)
-    })?;
-    let results: Vec<_> = runs.iter().map(|(seed, run)| (*seed, 100.0 * run.test, run.validation)).collect();
-    seeds::report(&[Summary::new("test ROC AUC in %", "validation", &results)], &training.out, 2)?;
-    say!("written to {}", training.out.display());
-    Ok(())
+    })
 }
 
 fn report(metrics: &LinkMetrics) {

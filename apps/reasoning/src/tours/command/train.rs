@@ -86,7 +86,7 @@ impl Train {
             better: f64::min,
         });
         let title = format!("{} cities: mean gap of greedy tours while training", self.config.cities);
-        curves::plot(&self.training.out.join("curves.svg"), &title, &series.collect::<Vec<_>>())
+        curves::plot(&self.training.out.join(curves::FILE), &title, &series.collect::<Vec<_>>())
     }
 
     /// Trains an agent with each seed.
