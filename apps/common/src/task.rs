@@ -235,10 +235,10 @@ fn epochs<K: Task>(
             let done = now.history.steps;
             let before = *first.get_or_insert(done - 1);
             progress.update(done, || {
-                let pace = start.elapsed().as_secs_f64() / (done - before) as f64;
                 let mut figures = task.figures(&now);
                 figures.extend(task.more_figures(&now));
-                figures.push(Figure::new("seconds_left", steps.saturating_sub(done) as f64 * pace, 0));
+                let left = seconds_left(start.elapsed().as_secs_f64(), [before, done, steps]);
+                figures.push(Figure::new("seconds_left", left, 0));
                 figures
             });
         });
@@ -263,6 +263,12 @@ fn epochs<K: Task>(
     drop(trainer);
     progress.finish();
     Ok(history)
+}
+
+/// The seconds that the steps after `done` take, if each takes as long as those between `before` and `done`,
+/// which took `elapsed` together.
+fn seconds_left(elapsed: f64, [before, done, all]: [u64; 3]) -> f64 {
+    all.saturating_sub(done) as f64 * elapsed / (done - before) as f64
 }
 
 /// A figure of a run's test, as it is summed up over seeds.
@@ -320,4 +326,177 @@ pub fn run<M: Send>(
     threads.run(|| reported.each_seed(options, first, out, false, device, &train).map(drop))?;
     say!("written to {}", out.display());
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use cotangent::optim::train::{Epoch, Shuffled};
+    use serde::Deserialize;
+
+    use super::*;
+    use crate::config;
+    use crate::error::AppError;
+
+    #[derive(clap::Args, Clone, Debug, Serialize, Deserialize)]
+    struct ToyConfig {
+        #[arg(long, default_value_t = 4)]
+        epochs: u64,
+    }
+
+    impl TrainingConfig for ToyConfig {
+        const DATA: &'static str = "numbers";
+        fn epochs_and_seed(&self) -> (u64, u64) {
+            (self.epochs, 1)
+        }
+    }
+
+    /// Moves a number to 3, in five steps an epoch.
+    struct Toy {
+        config: ToyConfig,
+        keeps_best: bool,
+        average: f64,
+        checkpoint_each_epoch: bool,
+        /// The validations of the epochs. It fails after the last one.
+        validations: Vec<f64>,
+        /// The number of epochs after which it ends.
+        ends: usize,
+        steps: AtomicUsize,
+        /// The number after each epoch.
+        seen: Mutex<Vec<f64>>,
+    }
+
+    impl Toy {
+        fn new(validations: &[f64]) -> Self {
+            Toy {
+                config: config::parse(&[]),
+                keeps_best: false,
+                average: 0.0,
+                checkpoint_each_epoch: false,
+                validations: validations.to_vec(),
+                ends: usize::MAX,
+                steps: AtomicUsize::new(0),
+                seen: Mutex::new(Vec::new()),
+            }
+        }
+
+        fn fit(&self, out: &Path, resume: bool) -> Result<(Vec<Epoch>, f64)> {
+            let number = Param::new("number", Euclidean, Tensor::new([1], vec![0.0]));
+            let device = Device::cpu();
+            let options = RunOptions { out: out.into(), resume, checkpoint_every: 1000, device, ranks: None };
+            fit(self, number, &options)
+        }
+    }
+
+    impl Task for Toy {
+        type Config = ToyConfig;
+        type Number = f64;
+        type Model = Param<Euclidean, f64>;
+        type Batches = Shuffled;
+        type Metrics = (Vec<Epoch>, f64);
+
+        const GOAL: Goal = Goal::Least;
+        const VALIDATION: &'static str = "validation";
+        const SHOWN: [&'static str; 2] = ["validation", "items_per_second"];
+        const FILES: &'static [&'static str] = &["own"];
+
+        fn config(&self) -> &ToyConfig {
+            &self.config
+        }
+        fn batches(&self) -> Shuffled {
+            Shuffled { items: 5, batch: 1, seed: 1 }
+        }
+        fn recipe(&self, steps: u64) -> Result<Recipe<f64>> {
+            assert_eq!(steps, 20);
+            let Toy { keeps_best, average, checkpoint_each_epoch, .. } = *self;
+            let recipe = Recipe::new(RiemannianAdam::new(0.1)?);
+            Ok(Recipe { keeps_best, average, checkpoint_each_epoch, ..recipe })
+        }
+        fn loss<'t>(&self, model: &Self::Model, tape: &'t Tape<f64>, _: &[u32]) -> Var<'t, f64> {
+            self.steps.fetch_add(1, Ordering::Relaxed);
+            (*model.on(tape) - 3.0).square().sum()
+        }
+        fn validate(&self, model: &mut Self::Model, before: &History, _: &mut Tape<f64>) -> Result<f64> {
+            let found = self.validations.get(before.epochs.len()).copied();
+            self.seen.lock().unwrap().push(model.value().data()[0]);
+            found.ok_or_else(|| AppError::usage("no further validation"))
+        }
+        fn before_epoch(&self, history: &History) -> bool {
+            history.epochs.len() >= self.ends
+        }
+        fn test(
+            &self,
+            model: &mut Self::Model,
+            history: &History,
+            _: &mut Tape<f64>,
+        ) -> Result<Self::Metrics> {
+            Ok((history.epochs.clone(), model.value().data()[0]))
+        }
+        fn title(&self, metrics: &Self::Metrics) -> String {
+            metrics.1.to_string()
+        }
+    }
+
+    #[test]
+    fn the_best_model_by_validation_is_tested_or_the_last_one() {
+        for (keeps_best, tested) in [(true, 1), (false, 3)] {
+            let toy = Toy { keeps_best, ..Toy::new(&[2.0, 1.0, 3.0, 4.0]) };
+            let (epochs, number) = toy.fit(tempfile::tempdir().unwrap().path(), false).unwrap();
+            let seen = toy.seen.into_inner().unwrap();
+            assert_eq!((epochs.len(), number), (4, seen[tested]));
+        }
+    }
+
+    #[test]
+    fn an_average_is_validated_and_the_steps_are_the_same() {
+        let run = |average| {
+            let toy = Toy { average, ..Toy::new(&[1.0; 4]) };
+            let (epochs, _) = toy.fit(tempfile::tempdir().unwrap().path(), false).unwrap();
+            (epochs.iter().map(|epoch| epoch.loss).collect::<Vec<_>>(), toy.seen.into_inner().unwrap())
+        };
+        let ((losses, last), (same, averages)) = (run(0.0), run(0.9));
+        assert_eq!(losses, same);
+        assert!(last.iter().zip(&averages).all(|(last, average)| average < last), "{last:?} {averages:?}");
+    }
+
+    #[test]
+    fn a_task_ends_when_it_says_so() {
+        let toy = Toy { ends: 2, ..Toy::new(&[1.0; 4]) };
+        assert_eq!(toy.fit(tempfile::tempdir().unwrap().path(), false).unwrap().0.len(), 2);
+    }
+
+    /// Without a checkpoint after each epoch, the first one is the only one here.
+    #[test]
+    fn a_checkpoint_after_each_epoch_saves_the_epochs_before_a_failure() {
+        for (checkpoint_each_epoch, steps) in [(true, 10), (false, 20)] {
+            let directory = tempfile::tempdir().unwrap();
+            let failing = Toy { checkpoint_each_epoch, ..Toy::new(&[1.0; 2]) };
+            let error = failing.fit(directory.path(), false).unwrap_err().to_string();
+            assert!(error.contains("no further validation"), "{error}");
+            let toy = Toy { checkpoint_each_epoch, ..Toy::new(&[1.0; 4]) };
+            toy.fit(directory.path(), true).unwrap();
+            assert_eq!(toy.steps.into_inner(), steps);
+        }
+    }
+
+    #[test]
+    fn files_of_an_earlier_run_are_moved() {
+        let directory = tempfile::tempdir().unwrap();
+        let toy = Toy::new(&[1.0; 4]);
+        toy.fit(directory.path(), false).unwrap();
+        std::fs::write(directory.path().join("own"), "").unwrap();
+        toy.fit(directory.path(), false).unwrap();
+        for name in ["own", "metrics.json", curves::FILE] {
+            assert!(directory.path().join("previous-1").join(name).exists(), "{name}");
+        }
+        assert!(!directory.path().join("own").exists());
+    }
+
+    #[test]
+    fn the_time_left_follows_the_pace() {
+        assert_eq!(seconds_left(30.0, [100, 110, 150]), 120.0);
+        assert_eq!(seconds_left(30.0, [100, 110, 110]), 0.0);
+    }
 }
