@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use cotangent::engine::files::atomic;
-use serde::Serialize;
+use cotangent::optim::train::{Epoch, History};
+use cotangent::prelude::*;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::error::{AppError, Result};
 use crate::print;
@@ -34,4 +36,59 @@ pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
 pub fn read_json<V: DeserializeOwned>(path: &Path) -> Result<V> {
     let json = std::fs::read(path).map_err(AppError::io(path))?;
     serde_json::from_slice(&json).map_err(|e| AppError::content(path, e.to_string()))
+}
+
+/// What `metrics.json` says of every training.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Training {
+    /// Number of parameters of the model.
+    pub parameters: usize,
+    /// Number of threads of this run.
+    pub threads: usize,
+    /// The device that the model was trained on.
+    pub device: String,
+    /// The result of every epoch.
+    pub epochs: Vec<Epoch>,
+    /// Seconds of training and validation, summed over all resumed parts.
+    pub seconds: f64,
+}
+
+impl Training {
+    /// Of a model on a device, with the current threads.
+    pub fn new<T: Float>(model: &impl Module<T>, history: &History, device: &Device) -> Self {
+        Training {
+            parameters: model.count(),
+            threads: rayon::current_num_threads(),
+            device: device.to_string(),
+            epochs: history.epochs.clone(),
+            seconds: history.seconds,
+        }
+    }
+
+    /// In words: how long it took, and how many `items` it took a second. An epoch has `count` of them.
+    pub fn text(&self, count: usize, items: &str) -> String {
+        let Training { parameters, threads, epochs, seconds, .. } = self;
+        let (epochs, rate) = (epochs.len(), (epochs.len() * count) as f64 / seconds);
+        // Slow ones with a digit more.
+        let digits = if rate < 100.0 { 1 } else { 0 };
+        format!(
+            "trained {parameters} parameters for {epochs} epochs in {seconds:.1} s ({rate:.digits$} {items}/s, \
+             {threads} threads)"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_training_in_words() {
+        let epoch = Epoch { loss: 1.0, validation: 0.5 };
+        let (device, epochs) = ("cpu".to_owned(), vec![epoch; 3]);
+        let training = Training { parameters: 10, threads: 2, device, epochs, seconds: 6.0 };
+        let text = |count| training.text(count, "pictures");
+        assert_eq!(text(500), "trained 10 parameters for 3 epochs in 6.0 s (250 pictures/s, 2 threads)");
+        assert_eq!(text(5), "trained 10 parameters for 3 epochs in 6.0 s (2.5 pictures/s, 2 threads)");
+    }
 }

@@ -161,15 +161,7 @@ impl Train {
 }
 
 fn report(metrics: &DitMetrics) {
-    let (epochs, [train, ..]) = (metrics.epochs.len(), metrics.pictures);
-    say!(
-        "trained {} parameters for {epochs} epochs of {train} pictures in {:.1} s ({:.0} pictures/s, {} \
-         threads)",
-        metrics.parameters,
-        metrics.seconds,
-        (train * epochs) as f64 / metrics.seconds,
-        metrics.threads
-    );
+    say!("{}", metrics.training.text(metrics.pictures[0], "pictures"));
     say!("mean squared error of the noise: validation {:.4}, test {:.4}", metrics.validation, metrics.test);
 }
 

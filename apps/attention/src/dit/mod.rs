@@ -1,7 +1,7 @@
 //! Diffusion transformers with any attention score, which make pictures of a class. Peebles & Xie 2023
 //! (*DiT*); Tseng et al. 2023, section 4.
 
-use cotangent::optim::train::Epoch;
+use cotangent_apps_common::metrics::Training;
 use serde::{Deserialize, Serialize};
 
 mod command;
@@ -29,6 +29,9 @@ pub use training::train;
 pub struct DitMetrics {
     /// Hyperparameters and seed.
     pub config: DitConfig,
+    /// What every training has. The validation of an epoch is the loss.
+    #[serde(flatten)]
+    pub training: Training,
     /// The name of the data's directory.
     pub data: String,
     /// Number of pictures for training, validation and testing.
@@ -37,20 +40,10 @@ pub struct DitMetrics {
     pub held_out: Vec<String>,
     /// Channels of the pictures or latents.
     pub channels: usize,
-    /// Number of parameters of the model.
-    pub parameters: usize,
-    /// Number of threads of this run.
-    pub threads: usize,
-    /// The device that the model was trained on.
-    pub device: String,
-    /// The result of every epoch; the validation is the loss.
-    pub epochs: Vec<Epoch>,
     /// The epoch with the least validation loss, counted from 1. Its model is tested.
     pub best_epoch: u64,
     /// Its mean squared error of the noise in the validation pictures, at random times.
     pub validation: f64,
     /// The same for the test pictures.
     pub test: f64,
-    /// Seconds of training, summed over all resumed parts.
-    pub seconds: f64,
 }

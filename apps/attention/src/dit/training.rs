@@ -5,6 +5,7 @@ use cotangent::engine::row_numbers;
 use cotangent::optim::train::{Goal, History, Shuffled};
 use cotangent::prelude::*;
 use cotangent_apps_common::error::Result;
+use cotangent_apps_common::metrics::Training;
 use cotangent_apps_common::options::RunOptions;
 use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::task::{self, Recipe, Task};
@@ -163,18 +164,14 @@ impl Task for DitTask<'_> {
         let (data, (best_epoch, validation)) = (&self.data.pictures, task::best::<Self>(history));
         Ok(DitMetrics {
             config: (*config).clone(),
+            training: Training::new(model, history, device),
             data: data.name.clone(),
             pictures: data.counts(),
             held_out: data.held_out.iter().map(|&part| part.to_owned()).collect(),
             channels: data.train.channels,
-            parameters: model.count(),
-            threads: rayon::current_num_threads(),
-            device: device.to_string(),
-            epochs: history.epochs.clone(),
             best_epoch,
             validation,
             test: self.evaluate(model, &data.test),
-            seconds: history.seconds,
         })
     }
 

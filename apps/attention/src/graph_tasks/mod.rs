@@ -1,7 +1,7 @@
 //! Questions about two nodes of a graph, answered by a recursive transformer: Gulcehre et al. 2019, sections
 //! 4.2 and 5.1. On real graphs, [`links`] by graph convolution: Chami et al. 2019.
 
-use cotangent::optim::train::Epoch;
+use cotangent_apps_common::metrics::Training;
 use serde::{Deserialize, Serialize};
 
 mod answers;
@@ -49,16 +49,11 @@ pub struct LessonMetrics {
 pub struct GraphTasksMetrics {
     /// Hyperparameters, lessons and seed.
     pub config: GraphTasksConfig,
-    /// Number of parameters of the model.
-    pub parameters: usize,
-    /// Number of threads of this run.
-    pub threads: usize,
-    /// The device that the model was trained on.
-    pub device: String,
+    /// What every training has. The validation of an epoch is the accuracy in its lesson.
+    #[serde(flatten)]
+    pub training: Training,
     /// The lessons that have begun.
     pub lessons: Vec<LessonMetrics>,
-    /// The result of every epoch: the validation is the accuracy in its lesson.
-    pub epochs: Vec<Epoch>,
     /// Test accuracy of the last model, from 0 to 1.
     pub accuracy: f64,
     /// Test accuracy of the most common answer.
@@ -67,6 +62,4 @@ pub struct GraphTasksMetrics {
     pub test: Answers,
     /// The distances of queries and keys from the origin.
     pub radii: Radii,
-    /// Seconds of training and validation, summed over all resumed parts.
-    pub seconds: f64,
 }

@@ -7,6 +7,7 @@ use cotangent::optim::train::{Batches, Goal, History, Progress, save_model};
 use cotangent::prelude::*;
 use cotangent_apps_common::curves::{self, NEITHER, Series};
 use cotangent_apps_common::error::Result;
+use cotangent_apps_common::metrics::Training;
 use cotangent_apps_common::options::RunOptions;
 use cotangent_apps_common::progress::Figure;
 use cotangent_apps_common::task::{self, Recipe, Task, Trained};
@@ -202,16 +203,12 @@ impl Task for CurriculumTask<'_> {
         let answers = answer(model, config.task.classes(), test, &options.device);
         Ok(GraphTasksMetrics {
             config: config.clone(),
-            parameters: model.count(),
-            threads: rayon::current_num_threads(),
-            device: options.device.to_string(),
+            training: Training::new(model, history, &options.device),
             lessons: self.lessons(&validations(history)),
-            epochs: history.epochs.clone(),
             accuracy: answers.accuracy(),
             constant: answers.constant().1,
             test: answers,
             radii: radii::measure(model, &test[..test.len().min(MEASURED)], &options.device),
-            seconds: history.seconds,
         })
     }
 
@@ -225,7 +222,7 @@ impl Task for CurriculumTask<'_> {
     fn draw(&self, out: &Path, trained: Trained<'_, Self>, _: &mut Tape<f32>) -> Result<()> {
         let (metrics, title) = (trained.metrics, self.title(trained.metrics));
         let values = |value: fn(&cotangent::optim::train::Epoch) -> f64| {
-            metrics.epochs.iter().map(value).collect::<Vec<f64>>()
+            metrics.training.epochs.iter().map(value).collect::<Vec<f64>>()
         };
         let loss = Series { name: "training loss", values: values(|epoch| epoch.loss), better: NEITHER };
         let validation =

@@ -168,16 +168,8 @@ impl Train {
 }
 
 fn report(metrics: &LmMetrics) {
-    let (epochs, [train, ..]) = (metrics.epochs.len(), metrics.tokens);
-    say!(
-        "trained {} parameters, {} of them in layers, for {epochs} epochs of {train} tokens in {:.1} s \
-         ({:.0} tokens/s, {} threads)",
-        metrics.parameters,
-        metrics.layer_parameters,
-        metrics.seconds,
-        (train * epochs) as f64 / metrics.seconds,
-        metrics.threads
-    );
+    let training = metrics.training.text(metrics.tokens[0], "tokens");
+    say!("{training}; {} parameters are in layers", metrics.layer_parameters);
     say!("validation: {}", text(&metrics.validation));
     metrics.test.iter().for_each(|perplexity| say!("test: {}", text(perplexity)));
 }

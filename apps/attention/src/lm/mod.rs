@@ -1,7 +1,7 @@
 //! Language models: transformers with any attention score that predict the next word. Baevski & Auli 2019;
 //! Tseng et al. 2023, section 4.
 
-use cotangent::optim::train::Epoch;
+use cotangent_apps_common::metrics::Training;
 use serde::{Deserialize, Serialize};
 
 mod blocks;
@@ -40,28 +40,21 @@ pub struct Perplexity {
 pub struct LmMetrics {
     /// Hyperparameters and seed.
     pub config: LmConfig,
+    /// What every training has. The validation of an epoch is the mean loss per token.
+    #[serde(flatten)]
+    pub training: Training,
     /// Number of tokens for training, validation and testing, ends of lines included.
     pub tokens: [usize; 3],
     /// How many of them are not in the vocabulary.
     pub unknown: [usize; 3],
     /// Number of tokens in the vocabulary.
     pub vocabulary: usize,
-    /// Number of parameters of the model.
-    pub parameters: usize,
     /// Number of those that are neither of words nor of bands nor of positions.
     pub layer_parameters: usize,
-    /// Number of threads of this run.
-    pub threads: usize,
-    /// The device that the model was trained on.
-    pub device: String,
-    /// The result of every epoch; the validation is the mean loss per token.
-    pub epochs: Vec<Epoch>,
     /// The epoch with the least validation loss, counted from 1. Its model is tested.
     pub best_epoch: u64,
     /// How well the model predicts the validation text, from its blocks.
     pub validation: Perplexity,
     /// How well it predicts the test text: from its blocks, and from at least `context` tokens.
     pub test: [Perplexity; 2],
-    /// Seconds of training, summed over all resumed parts.
-    pub seconds: f64,
 }

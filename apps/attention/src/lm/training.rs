@@ -3,6 +3,7 @@
 use cotangent::optim::train::{Goal, History, Progress, Shuffled};
 use cotangent::prelude::*;
 use cotangent_apps_common::error::Result;
+use cotangent_apps_common::metrics::Training;
 use cotangent_apps_common::options::RunOptions;
 use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::progress::Figure;
@@ -139,18 +140,14 @@ impl Task for LmTask<'_> {
         let LmTask { config, streams, .. } = self;
         Ok(LmMetrics {
             config: (*config).clone(),
+            training: Training::new(model, history, self.device),
             tokens: streams.each_ref().map(Stream::len),
             unknown: streams.each_ref().map(|stream| stream.unknown),
             vocabulary: self.vocabulary.size(),
-            parameters: model.count(),
             layer_parameters: model.layer_parameters(),
-            threads: rayon::current_num_threads(),
-            device: self.device.to_string(),
-            epochs: history.epochs.clone(),
             best_epoch: task::best::<Self>(history).0,
             validation: self.predicted(model, &streams[1], 0),
             test: [0, config.context()].map(|context| self.predicted(model, &streams[2], context)),
-            seconds: history.seconds,
         })
     }
 

@@ -338,21 +338,12 @@ impl Train {
 }
 
 fn report(metrics: &TransformerMetrics) {
-    let epochs = metrics.epochs.len();
     if metrics.left_out != [0, 0] {
         let [train, validation] = metrics.left_out;
         say!("left out, longer than --longest: {train} training pairs, {validation} validation pairs");
     }
-    say!(
-        "trained {} parameters for {epochs} epochs of {} target tokens in {:.1} s \
-         ({:.0} tokens/s, {} threads); validation loss {:.4}",
-        metrics.parameters,
-        metrics.tokens,
-        metrics.seconds,
-        (metrics.tokens * epochs) as f64 / metrics.seconds,
-        metrics.threads,
-        metrics.validation
-    );
+    let training = metrics.training.text(metrics.tokens, "target tokens");
+    say!("{training}; validation loss {:.4}", metrics.validation);
     if !metrics.sharpness.is_empty() {
         let factors: Vec<String> = metrics.sharpness.iter().map(|factor| format!("{factor:.3}")).collect();
         say!("learned factors of the scores: {}", factors.join(", "));

@@ -1,6 +1,6 @@
 //! Translation by transformers with any attention score: Vaswani et al. 2017; Tseng et al. 2023, section 4.
 
-use cotangent::optim::train::Epoch;
+use cotangent_apps_common::metrics::Training;
 use serde::{Deserialize, Serialize};
 
 mod batches;
@@ -32,6 +32,9 @@ pub use translator::{Queries, Translator};
 pub struct TransformerMetrics {
     /// Hyperparameters and seed.
     pub config: TransformerConfig,
+    /// What every training has.
+    #[serde(flatten)]
+    pub training: Training,
     /// Number of sentence pairs for training, validation and testing.
     pub sentences: [usize; 3],
     /// Number of training and validation pairs that were left out because they are too long.
@@ -40,17 +43,9 @@ pub struct TransformerMetrics {
     pub tokens: usize,
     /// Number of tokens in the vocabulary.
     pub vocabulary: usize,
-    /// Number of parameters of the model.
-    pub parameters: usize,
     /// The learned factors γ (or β) of the attentions, in the order of the model's parameters; none if they
     /// are fixed.
     pub sharpness: Vec<f64>,
-    /// Number of threads of this run.
-    pub threads: usize,
-    /// The device that the model was trained on.
-    pub device: String,
-    /// The result of every epoch.
-    pub epochs: Vec<Epoch>,
     /// Mean loss per token of the validation targets, with the averaged parameters.
     pub validation: f64,
     /// Number of hypotheses that beam search keeps.
@@ -61,6 +56,4 @@ pub struct TransformerMetrics {
     pub test: Bleu,
     /// How BLEU was computed, in sacreBLEU's notation.
     pub signature: String,
-    /// Seconds of training, summed over all resumed parts.
-    pub seconds: f64,
 }

@@ -6,6 +6,7 @@ use cotangent::optim::Average;
 use cotangent::optim::train::{Batches, Goal, History, load_model, save_model};
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
+use cotangent_apps_common::metrics::Training;
 use cotangent_apps_common::options::RunOptions;
 use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::task::{self, Recipe, Task};
@@ -196,21 +197,17 @@ impl<'a> Task for TransformerTask<'a> {
         let references: Vec<String> = text.test.iter().map(|(_, target)| target.clone()).collect();
         Ok(TransformerMetrics {
             config: self.config.clone(),
+            training: Training::new(model, history, &options.device),
             sentences: [text.train.len(), text.validation.len(), text.test.len()],
             left_out: data.left_out,
             tokens: data.train.iter().map(|pair| pair.target.len() + 1).sum(),
             vocabulary: self.bpe.size(),
-            parameters: model.count(),
             sharpness: self.config.options.learned_sharpness(&*model),
-            threads: rayon::current_num_threads(),
-            device: options.device.to_string(),
             validation: self.validation_loss(model),
-            epochs: history.epochs.clone(),
             beam: self.search.beam(),
             length_penalty: self.search.length_penalty(),
             test: bleu::corpus(&translations, &references),
             signature: bleu::SIGNATURE.to_owned(),
-            seconds: history.seconds,
         })
     }
 

@@ -166,16 +166,8 @@ impl Train {
 }
 
 fn report(metrics: &VitMetrics) {
-    let (epochs, [train, ..]) = (metrics.epochs.len(), metrics.pictures);
-    say!(
-        "trained {} parameters for {epochs} epochs of {train} pictures in {:.1} s ({:.0} pictures/s, {} \
-         threads); validation accuracy {:.2} %",
-        metrics.parameters,
-        metrics.seconds,
-        (train * epochs) as f64 / metrics.seconds,
-        metrics.threads,
-        100.0 * metrics.validation
-    );
+    let (training, accuracy) = (metrics.training.text(metrics.pictures[0], "pictures"), metrics.validation);
+    say!("{training}; validation accuracy {:.2} %", 100.0 * accuracy);
     say!("test: {}", text(&metrics.test));
 }
 

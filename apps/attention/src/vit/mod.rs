@@ -1,7 +1,7 @@
 //! Vision transformers with any attention score, which classify pictures. Dosovitskiy et al. 2021; trained as
 //! Touvron et al. 2021 (*DeiT*) does; Tseng et al. 2023, section 4.
 
-use cotangent::optim::train::Epoch;
+use cotangent_apps_common::metrics::Training;
 use serde::{Deserialize, Serialize};
 
 mod augmentation;
@@ -28,6 +28,9 @@ pub use training::train;
 pub struct VitMetrics {
     /// Hyperparameters and seed.
     pub config: VitConfig,
+    /// What every training has. The validation of an epoch is the top-1 accuracy.
+    #[serde(flatten)]
+    pub training: Training,
     /// The name of the pictures' directory.
     pub data: String,
     /// Number of pictures for training, validation and testing.
@@ -36,20 +39,10 @@ pub struct VitMetrics {
     pub held_out: Vec<String>,
     /// 1 (grey) or 3 (red, green, blue).
     pub channels: usize,
-    /// Number of parameters of the model.
-    pub parameters: usize,
-    /// Number of threads of this run.
-    pub threads: usize,
-    /// The device that the model was trained on.
-    pub device: String,
-    /// The result of every epoch; the validation is the top-1 accuracy.
-    pub epochs: Vec<Epoch>,
     /// The epoch with the best validation, counted from 1. Its model is tested.
     pub best_epoch: u64,
     /// Its top-1 accuracy on the validation pictures, from 0 to 1.
     pub validation: f64,
     /// The test.
     pub test: Tested,
-    /// Seconds of training, summed over all resumed parts.
-    pub seconds: f64,
 }

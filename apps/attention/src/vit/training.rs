@@ -3,6 +3,7 @@
 use cotangent::optim::train::{Goal, History, Shuffled};
 use cotangent::prelude::*;
 use cotangent_apps_common::error::Result;
+use cotangent_apps_common::metrics::Training;
 use cotangent_apps_common::options::RunOptions;
 use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::task::{self, Recipe, Task};
@@ -108,18 +109,14 @@ impl Task for VitTask<'_> {
         let (best_epoch, validation) = task::best::<Self>(history);
         Ok(VitMetrics {
             config: (*config).clone(),
+            training: Training::new(model, history, device),
             data: data.name.clone(),
             pictures: data.counts(),
             held_out: data.held_out.iter().map(|&part| part.to_owned()).collect(),
             channels: data.train.channels,
-            parameters: model.count(),
-            threads: rayon::current_num_threads(),
-            device: device.to_string(),
-            epochs: history.epochs.clone(),
             best_epoch,
             validation,
             test: self.evaluate(model, &data.test),
-            seconds: history.seconds,
         })
     }
 

@@ -91,7 +91,10 @@ fn it_learns_to_predict_noise() {
     assert!(printed.starts_with(start), "{printed}");
     assert_eq!((metrics.pictures, metrics.held_out.join(" ")), ([58, 6, 16], "validation".to_owned()));
     // Without any prediction the error is 1.
-    assert!(metrics.epochs[4].loss < 0.9 * metrics.epochs[0].loss && metrics.test < 0.95, "{printed}");
+    assert!(
+        metrics.training.epochs[4].loss < 0.9 * metrics.training.epochs[0].loss && metrics.test < 0.95,
+        "{printed}"
+    );
     assert!(printed.contains(&format!("test {:.4}\n", metrics.test)));
     let config: Value = serde_json::from_slice(&bytes(&out, "config.json")).unwrap();
     assert_eq!((&config["classes"][1], &config["latents"]), (&"standing".into(), &false.into()));

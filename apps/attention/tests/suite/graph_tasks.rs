@@ -74,7 +74,10 @@ fn lessons_follow_one_another() {
     run(&d, "parts", &format!("{lessons} --epochs 2"));
     let (_, parts, of_parts) = run(&d, "parts", &format!("{lessons} --epochs 4 --resume"));
     assert_eq!(bytes(&of_whole, "model.safetensors"), bytes(&of_parts, "model.safetensors"));
-    assert_eq!((whole.test, whole.epochs, whole.lessons), (parts.test, parts.epochs, parts.lessons));
+    assert_eq!(
+        (whole.test, whole.training.epochs, whole.lessons),
+        (parts.test, parts.training.epochs, parts.lessons)
+    );
 }
 
 /// The error names the lesson. The last checkpoint stays, and a resumed run stops at the same lesson.
@@ -112,7 +115,7 @@ fn a_table_compares_geometries_with_all_seeds() {
     let table: serde_json::Value = serde_json::from_slice(&bytes(&out, "table.json")).unwrap();
     for (place, seed) in [42, 43].into_iter().enumerate() {
         let [hyperbolic, euclidean] = ["hyperbolic", "euclidean"].map(|geometry| metrics(geometry, seed));
-        assert_eq!(hyperbolic.parameters, euclidean.parameters);
+        assert_eq!(hyperbolic.training.parameters, euclidean.training.parameters);
         assert_eq!((hyperbolic.constant, hyperbolic.test.questions()), (euclidean.constant, 18));
         let difference = table["differences"][place].as_f64().unwrap();
         assert!((difference - (hyperbolic.accuracy - euclidean.accuracy)).abs() < 1e-12);

@@ -67,7 +67,11 @@ fn every_space_and_aggregation_finds_the_edges_of_a_tree() {
     ] {
         let (printed, metrics, _) = run(&d, name, &format!("{more} --epochs 60 --lr 0.02 --dim 8"));
         assert_eq!((metrics.sizes[..2].to_vec(), metrics.split), (vec![121, 120], [102, 6, 12]));
-        assert!(metrics.epochs[59].loss < 0.9 * metrics.epochs[0].loss, "{name}: {:?}", metrics.epochs);
+        assert!(
+            metrics.training.epochs[59].loss < 0.9 * metrics.training.epochs[0].loss,
+            "{name}: {:?}",
+            metrics.training.epochs
+        );
         assert!(metrics.validation > 0.8 && metrics.test > 0.7, "{name}: {printed}");
         let line = format!("{:>8.2}  this run", 100.0 * metrics.test);
         assert!(printed.contains(&line) && !printed.contains("Chami"), "{printed}");
@@ -84,8 +88,11 @@ fn training_ends_when_the_validation_is_not_better() {
     let d = Dir::new();
     tree(&d, "tree");
     let (_, metrics, _) = run(&d, "out", "--patience 4 --epochs 400");
-    assert!(metrics.epochs.len() == metrics.best_epoch + 4 && metrics.epochs.len() < 400, "{metrics:?}");
-    assert_eq!(metrics.validation, metrics.epochs[metrics.best_epoch - 1].validation);
+    assert!(
+        metrics.training.epochs.len() == metrics.best_epoch + 4 && metrics.training.epochs.len() < 400,
+        "{metrics:?}"
+    );
+    assert_eq!(metrics.validation, metrics.training.epochs[metrics.best_epoch - 1].validation);
 }
 
 /// Each seed has its own split, and the interval is over the seeds.

@@ -69,7 +69,7 @@ fn it_learns_what_follows() {
     let d = Dir::new();
     let path = text(&d);
     let (printed, metrics, out) = run(&d, &path, "out", "--epochs 2 --attention penumbral --context 12");
-    let [first, second] = metrics.epochs[..] else { panic!("two epochs: {printed}") };
+    let [first, second] = metrics.training.epochs[..] else { panic!("two epochs: {printed}") };
     assert!(second.validation < first.validation && second.loss < first.loss, "{printed}");
     // 15 words, the full stop, the end of a line, and <unk>, which does not occur.
     assert_eq!((metrics.vocabulary, metrics.unknown, metrics.best_epoch), (18, [0; 3], 2));
@@ -142,10 +142,10 @@ fn parameters_are_where_the_options_say() {
     // Four linear maps and two numbers of attention, a feed-forward network, three normalisations.
     let layers = 4 * (16 * 16 + 16) + 2 + 2 * 16 * 32 + 32 + 16 + 3 * 2 * 16;
     assert!([&adaptive, &plain, &untied].iter().all(|metrics| metrics.layer_parameters == layers));
-    assert_eq!(plain.parameters - layers, 18 * 16);
-    assert_eq!(untied.parameters - layers, 2 * 18 * 16);
+    assert_eq!(plain.training.parameters - layers, 18 * 16);
+    assert_eq!(untied.training.parameters - layers, 2 * 18 * 16);
     // Bands of 6 words, with matrices to the width, and vectors of the two other bands.
-    assert_eq!(adaptive.parameters - layers, 6 * (16 + 8 + 4) + (8 + 4) * 16 + 2 * 16);
+    assert_eq!(adaptive.training.parameters - layers, 6 * (16 + 8 + 4) + (8 + 4) * 16 + 2 * 16);
 }
 
 /// WikiText's names, packed; blank lines count as lines.
@@ -162,7 +162,7 @@ fn the_format_of_wikitext_is_read() {
         gzip.finish().unwrap();
     }
     let [a, b] = [&plain, &packed].map(|path| run(&d, path, &format!("{path}-out"), "--epochs 1").1);
-    assert_eq!((a.tokens, a.epochs), (b.tokens, b.epochs));
+    assert_eq!((a.tokens, a.training.epochs), (b.tokens, b.training.epochs));
 }
 
 /// WikiText-2 has its official numbers of tokens and words, if it is installed.

@@ -92,8 +92,11 @@ fn it_learns_to_translate() {
     let (printed, metrics, out) = run(&d, &path, "umbral", "--attention umbral --epochs 18");
     assert!(metrics.test.score > 60.0, "{printed}");
     assert!(printed.contains(&metrics.test.to_string()) && printed.contains(bleu::SIGNATURE), "{printed}");
-    assert_eq!((metrics.sentences, metrics.epochs.len(), metrics.left_out), ([800, 40, 40], 18, [0, 0]));
-    assert!(metrics.epochs[17].validation < 0.5 * metrics.epochs[0].validation);
+    assert_eq!(
+        (metrics.sentences, metrics.training.epochs.len(), metrics.left_out),
+        ([800, 40, 40], 18, [0, 0])
+    );
+    assert!(metrics.training.epochs[17].validation < 0.5 * metrics.training.epochs[0].validation);
     // The score is that of the file of translations, and the loaded model gives the same translations.
     let test = std::fs::read_to_string(Path::new(&path).join("test.tsv")).unwrap();
     let (sources, references): (Vec<&str>, Vec<String>) =
@@ -142,7 +145,7 @@ fn every_attention_trains() {
     for (i, more) in runs.into_iter().enumerate() {
         let (printed, metrics, _) =
             run(&d, &path, &format!("run{i}"), &format!("{more} --epochs 2 --sentences 240"));
-        let [first, second] = metrics.epochs[..] else { panic!("two epochs") };
+        let [first, second] = metrics.training.epochs[..] else { panic!("two epochs") };
         assert!(second.validation < first.validation && second.loss < first.loss, "{more}: {printed}");
     }
 }
@@ -162,7 +165,10 @@ fn languages_can_be_swapped() {
     let options = "--epochs 1 --sentences 240";
     let (_, reversed, out) = run(&d, &path, "reversed", &format!("{options} --reverse"));
     let (_, metrics, other) = run(&d, &swapped, "forward", options);
-    assert_eq!((&reversed.epochs, reversed.test.score), (&metrics.epochs, metrics.test.score));
+    assert_eq!(
+        (&reversed.training.epochs, reversed.test.score),
+        (&metrics.training.epochs, metrics.test.score)
+    );
     assert!(bytes(&out, "model.safetensors") == bytes(&other, "model.safetensors"));
     let (_, _, forward) = run(&d, &path, "not-reversed", options);
     assert!(bytes(&out, "model.safetensors") != bytes(&forward, "model.safetensors"));
@@ -176,8 +182,8 @@ fn queries_and_keys_have_dimensions_of_their_own() {
     let path = numbers(&d);
     let [whole, narrow, same] = ["", "--key-dim 4", "--key-dim 16"]
         .map(|key| run(&d, &path, &format!("run{key}"), &format!("--attention umbral {key} --epochs 1")).1);
-    assert_eq!(whole.parameters - narrow.parameters, 3 * 2 * (32 + 1) * 2 * (16 - 4));
-    assert_eq!((same.config, same.epochs), (whole.config, whole.epochs));
+    assert_eq!(whole.training.parameters - narrow.training.parameters, 3 * 2 * (32 + 1) * 2 * (16 - 4));
+    assert_eq!((same.config, same.training.epochs), (whole.config, whole.training.epochs));
     assert_eq!(narrow.config.head(), [4, 16]);
 }
 
@@ -188,7 +194,7 @@ fn attention_weights_are_dropped() {
     let path = numbers(&d);
     let [without, with, again] = [("a", 0.0), ("b", 0.3), ("c", 0.3)].map(|(name, rate)| {
         let more = format!("--attention umbral --epochs 1 --sentences 240 --attention-dropout {rate}");
-        run(&d, &path, name, &more).1.epochs
+        run(&d, &path, name, &more).1.training.epochs
     });
     assert_eq!(with, again);
     assert_ne!(with, without);
@@ -203,9 +209,14 @@ fn recursive_layers_share_their_parameters() {
         let name = layers.replace(' ', "");
         run(&d, &path, &name, &format!("--attention distance {layers} --epochs 1 --sentences 240")).1
     });
-    assert!(two.parameters > one.parameters + 10_000, "{} {}", one.parameters, two.parameters);
-    assert_eq!(same.parameters, one.parameters);
-    assert_ne!(same.epochs, one.epochs);
+    assert!(
+        two.training.parameters > one.training.parameters + 10_000,
+        "{} {}",
+        one.training.parameters,
+        two.training.parameters
+    );
+    assert_eq!(same.training.parameters, one.training.parameters);
+    assert_ne!(same.training.epochs, one.training.epochs);
 }
 
 #[test]
@@ -215,7 +226,10 @@ fn a_resumed_run_may_have_more_epochs() {
     let more = "--attention distance --sentences 240";
     let (_, shorter, _) = run(&d, &path, "out", &format!("{more} --epochs 2"));
     let (_, longer, _) = run(&d, &path, "out", &format!("{more} --epochs 3 --resume"));
-    assert_eq!((longer.epochs.len(), &longer.epochs[..2]), (3, &shorter.epochs[..]));
+    assert_eq!(
+        (longer.training.epochs.len(), &longer.training.epochs[..2]),
+        (3, &shorter.training.epochs[..])
+    );
     let config: serde_json::Value =
         serde_json::from_slice(&std::fs::read(d.path("out/config.json")).unwrap()).unwrap();
     assert_eq!(config["epochs"], 3);
@@ -364,7 +378,7 @@ fn a_device_learns_the_same() {
     let short = "--attention penumbral --epochs 2 --sentences 240";
     let (_, host, out) = run(&d, &path, "host", short);
     let (_, device, _) = run(&d, &path, "device", &format!("{short} --device opencl"));
-    for (host, device) in host.epochs.iter().zip(&device.epochs) {
+    for (host, device) in host.training.epochs.iter().zip(&device.training.epochs) {
         assert!((host.validation - device.validation).abs() < 0.05, "{host:?} {device:?}");
     }
     // A model that was trained on the processor gives the same translations on the device.
@@ -433,10 +447,10 @@ fn dimensions_are_compared_in_one_command() {
     for score in ["dot", "umbral"] {
         for key in [2, 8] {
             let run = format!("{out}/{score}/key-dim-{key}/seed-43");
-            let TransformerMetrics { config, parameters, .. } =
+            let TransformerMetrics { config, training, .. } =
                 crate::common::metrics::<TransformerMetrics>(&run);
             assert_eq!((config.attention.as_str(), config.head()), (score, [key, 16]));
-            assert!(parameters > 0 && printed.contains(&format!(", dimensions {key}")), "{printed}");
+            assert!(training.parameters > 0 && printed.contains(&format!(", dimensions {key}")), "{printed}");
         }
     }
     assert_eq!(printed.lines().filter(|line| line.contains(", dimensions ")).count(), 4, "{printed}");

@@ -82,7 +82,7 @@ fn it_learns_the_direction_of_stripes() {
     let path = pictures(&d, None);
     let (printed, metrics, out) = run(&d, &path, "out", &format!("{LEARNS} --attention penumbral"));
     assert_eq!((metrics.pictures, metrics.channels, &metrics.held_out[..]), ([48, 12, 12], 3, &[][..]));
-    assert!(metrics.epochs[5].loss < 0.7 * metrics.epochs[0].loss, "{printed}");
+    assert!(metrics.training.epochs[5].loss < 0.7 * metrics.training.epochs[0].loss, "{printed}");
     assert!(metrics.validation > 0.6 && metrics.test.top1 > 0.6, "{printed}");
     assert_eq!((metrics.test.top5, metrics.test.classes.len()), (1.0, 3));
     let mean = metrics.test.classes.iter().map(|it| it.top1).sum::<f64>() / 3.0;

@@ -242,17 +242,11 @@ fn table(cli: &Cli, device: &Device) -> Result<()> {
 }
 
 fn report(metrics: &GruMetrics) {
-    let GruMetrics { config, seconds, .. } = metrics;
-    let pairs = metrics.pairs[0] as f64 * config.epochs as f64;
+    let GruMetrics { config, pairs: [pairs, ..], validation, best_epoch, .. } = metrics;
     say!(
-        "trained {} parameters for {} epochs in {seconds:.1} s ({:.0} pairs/s, {} threads); \
-         best validation accuracy {:.2} %, after epoch {}",
-        metrics.parameters,
-        config.epochs,
-        pairs / seconds,
-        metrics.threads,
-        100.0 * metrics.validation,
-        metrics.best_epoch
+        "{}; best validation accuracy {:.2} %, after epoch {best_epoch}",
+        metrics.training.text(*pairs, "pairs"),
+        100.0 * validation
     );
     for (part, kappa) in ["body", "head"].iter().zip(metrics.learned_kappa) {
         if let Some(kappa) = kappa {

@@ -1,8 +1,8 @@
 //! Classification of sentence pairs by hyperbolic or Euclidean recurrent networks: Ganea, Bécigneul, Hofmann
 //! 2018, section 4.
 
-use cotangent::optim::train::Epoch;
 use cotangent_apps_common::confusion::Confusion;
+use cotangent_apps_common::metrics::Training;
 use serde::{Deserialize, Serialize};
 
 mod batches;
@@ -25,6 +25,9 @@ pub use training::train;
 pub struct GruMetrics {
     /// Hyperparameters and seed.
     pub config: GruConfig,
+    /// What every training has.
+    #[serde(flatten)]
+    pub training: Training,
     /// Name of the data.
     pub data: String,
     /// How a file of the user was read; `None` for PREFIX and SNLI.
@@ -36,14 +39,6 @@ pub struct GruMetrics {
     pub words: usize,
     /// Names of the classes.
     pub classes: Vec<String>,
-    /// Number of parameters of the model.
-    pub parameters: usize,
-    /// Number of threads of this run.
-    pub threads: usize,
-    /// The device that the model was trained on.
-    pub device: String,
-    /// The result of every epoch.
-    pub epochs: Vec<Epoch>,
     /// The epoch, counted from 1, with the best validation accuracy. Its model is kept and tested.
     pub best_epoch: usize,
     /// Validation accuracy of that model, from 0 to 1.
@@ -52,8 +47,6 @@ pub struct GruMetrics {
     pub test: f64,
     /// The confusion matrix of that model on the test pairs.
     pub confusion: Confusion,
-    /// Seconds of training and validation, summed over all resumed parts.
-    pub seconds: f64,
     /// Curvatures of body and head at the end, if they were learned.
     pub learned_kappa: [Option<f64>; 2],
 }

@@ -7,6 +7,7 @@ use cotangent::optim::train::{Goal, History};
 use cotangent::prelude::*;
 use cotangent_apps_common::disk::{self, Classes};
 use cotangent_apps_common::error::{AppError, Result};
+use cotangent_apps_common::metrics::Training;
 use cotangent_apps_common::options::RunOptions;
 use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::task::{self, Recipe, Task, Trained};
@@ -186,20 +187,16 @@ impl<T: Float, C: Classifier<T>> Task for GruTask<'_, T, C> {
         let (best_epoch, validation) = task::best::<Self>(history);
         Ok(GruMetrics {
             config: config.clone(),
+            training: Training::new(model, history, &options.device),
             data: data.name.clone(),
             read_as: data.read_as.clone(),
             pairs: [data.train.len(), data.validation.len(), data.test.len()],
             words: data.words.len(),
             classes: data.classes.clone(),
-            parameters: model.count(),
-            threads: rayon::current_num_threads(),
-            device: options.device.to_string(),
-            epochs: history.epochs.clone(),
             best_epoch: best_epoch as usize,
             validation,
             test: confusion.accuracy(),
             confusion,
-            seconds: history.seconds,
             learned_kappa: model.learned_kappa(),
         })
     }

@@ -80,10 +80,10 @@ fn every_model_of_table_1_has_the_same_bits_for_any_number_of_threads() {
         let (two, of_two) = run("two", &["--threads", "2"]);
         let (other, _) = run("other", &["--seed", "7"]);
         assert!(one == two && one != other, "{}", row.name);
-        assert_eq!((&of_one.epochs, of_one.test), (&of_two.epochs, of_two.test));
+        assert_eq!((&of_one.training.epochs, of_one.test), (&of_two.training.epochs, of_two.test));
         assert_eq!(of_one.config.architecture, row.architecture);
-        assert_eq!((of_one.epochs.len(), of_one.confusion.total()), (2, 60));
-        assert!(of_one.epochs.iter().all(|epoch| epoch.loss.is_finite()), "{of_one:?}");
+        assert_eq!((of_one.training.epochs.len(), of_one.confusion.total()), (2, 60));
+        assert!(of_one.training.epochs.iter().all(|epoch| epoch.loss.is_finite()), "{of_one:?}");
     }
 }
 
@@ -104,7 +104,7 @@ fn how_a_file_was_read_is_said() {
     let (said, metrics) = run(&file, "one");
     assert_eq!(said.lines().next(), Some(format!("{file}: {sentence}").as_str()));
     assert_eq!(metrics.read_as.as_deref(), Some(sentence));
-    assert_eq!(metrics.epochs, run(&plain, "two").1.epochs);
+    assert_eq!(metrics.training.epochs, run(&plain, "two").1.training.epochs);
     let error = GRU.fails(&["--header", "no"]);
     assert_eq!(error, "--header: --data prefix has none");
 }
@@ -118,7 +118,10 @@ fn it_learns_and_draws() {
     let printed = GRU.succeeds(&args);
     let metrics = metrics(&out);
     assert!(metrics.test > 0.9, "{metrics:?}");
-    assert!(metrics.validation >= metrics.epochs.iter().map(|epoch| epoch.validation).fold(0.0, f64::max));
+    assert!(
+        metrics.validation
+            >= metrics.training.epochs.iter().map(|epoch| epoch.validation).fold(0.0, f64::max)
+    );
     assert!(printed.contains(&format!("{:.2} %  this run", 100.0 * metrics.test)), "{printed}");
     for file in ["curves.svg", "sentences.svg", "checkpoint.bin"] {
         assert!(Path::new(&out).join(file).exists(), "{file} is missing");
@@ -142,7 +145,7 @@ fn the_released_protocol_trains() {
         let config = &metrics.config;
         let settings = (config.epochs, config.precision, config.lr, config.lr_floor);
         assert_eq!(settings, (30, Precision::F64, 1e-3, 1.0));
-        assert!(metrics.epochs[29].loss < metrics.epochs[0].loss, "{metrics:?}");
+        assert!(metrics.training.epochs[29].loss < metrics.training.epochs[0].loss, "{metrics:?}");
         let same = ["--epochs", "30", "--precision", "f64", "--lr", "0.001", "--lr-floor", "1"];
         assert!(released != run("adam", &same).0);
     }
@@ -207,8 +210,8 @@ fn a_device_trains_to_the_same_metrics() {
     };
     let (on_cpu, _) = train("cpu", "cpu");
     let (on_device, model) = train("device", "opencl");
-    assert_eq!(on_device.device, "opencl:0");
-    for (a, b) in on_device.epochs.iter().zip(&on_cpu.epochs) {
+    assert_eq!(on_device.training.device, "opencl:0");
+    for (a, b) in on_device.training.epochs.iter().zip(&on_cpu.training.epochs) {
         assert!((a.loss - b.loss).abs() <= 1e-5 * b.loss && a.validation == b.validation, "{a:?} {b:?}");
     }
     assert_eq!(on_device.test, on_cpu.test);

@@ -87,19 +87,12 @@ impl Cli {
 }
 
 fn report(metrics: &ReasonMetrics) {
-    let ReasonMetrics { config, seconds, .. } = metrics;
-    let scenes = metrics.sizes[0][0] as f64 * config.epochs as f64;
-    say!(
-        "trained {} parameters, {} of them for pairs of objects, for {} epochs in {seconds:.1} s ({:.1} \
-         scenes/s, {} threads); best validation accuracy {:.2} %, after epoch {}",
-        metrics.parameters,
-        metrics.relation_parameters,
-        config.epochs,
-        scenes / seconds,
-        metrics.threads,
-        100.0 * metrics.validation,
-        metrics.best_epoch
-    );
+    let ReasonMetrics {
+        config, sizes: [[scenes, _], ..], relation_parameters, validation, best_epoch, ..
+    } = metrics;
+    let training = metrics.training.text(*scenes, "scenes");
+    say!("{training}; {relation_parameters} parameters are of pairs of objects");
+    say!("best validation accuracy {:.2} %, after epoch {best_epoch}", 100.0 * validation);
     say!("{:<16} {:>10} {:>14} {:>20}", "kind", "questions", "accuracy in %", "most common answer");
     for kind in &metrics.test.kinds {
         let [correct, constant] =

@@ -1,7 +1,7 @@
 //! Questions about scenes of several objects, answered by relation networks whose objects match in Euclidean
 //! or hyperbolic space: Santoro et al. 2017; Gulcehre et al. 2019, sections 3.2, 5.2 and 5.4.
 
-use cotangent::optim::train::Epoch;
+use cotangent_apps_common::metrics::Training;
 use serde::{Deserialize, Serialize};
 
 mod answers;
@@ -25,20 +25,15 @@ pub use training::train;
 pub struct ReasonMetrics {
     /// Hyperparameters and seed.
     pub config: ReasonConfig,
+    /// What every training has. The validation of an epoch is an accuracy.
+    #[serde(flatten)]
+    pub training: Training,
     /// The name of the data.
     pub data: String,
     /// Numbers of scenes and of questions: for training, validation and test.
     pub sizes: [[usize; 2]; 3],
-    /// Number of parameters of the model.
-    pub parameters: usize,
     /// Number of those that belong to pairs of objects: the network g and the matching.
     pub relation_parameters: usize,
-    /// Number of threads of this run.
-    pub threads: usize,
-    /// The device that the model was trained on.
-    pub device: String,
-    /// The result of every epoch: the validation is an accuracy.
-    pub epochs: Vec<Epoch>,
     /// The epoch with the best validation accuracy, counted from 1.
     pub best_epoch: u64,
     /// Its validation accuracy, from 0 to 1.
@@ -49,6 +44,4 @@ pub struct ReasonMetrics {
     pub constant: f64,
     /// The answers of the test by kind.
     pub test: Answers,
-    /// Seconds of training and validation, summed over all resumed parts.
-    pub seconds: f64,
 }

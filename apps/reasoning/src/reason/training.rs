@@ -6,6 +6,7 @@ use cotangent::optim::train::{Goal, History, Shuffled};
 use cotangent::prelude::*;
 use cotangent_apps_common::attention::Scores;
 use cotangent_apps_common::error::Result;
+use cotangent_apps_common::metrics::Training;
 use cotangent_apps_common::options::RunOptions;
 use cotangent_apps_common::task::{self, Recipe, Task, Trained};
 use cotangent_apps_common::{config, output};
@@ -100,19 +101,15 @@ impl Task for ReasonTask<'_> {
         let (best_epoch, validation) = task::best::<Self>(history);
         Ok(ReasonMetrics {
             config: config.clone(),
+            training: Training::new(model, history, &options.device),
             data: data.name.clone(),
             sizes: data.sizes(),
-            parameters: model.count(),
             relation_parameters: model.relation_parameters(),
-            threads: rayon::current_num_threads(),
-            device: options.device.to_string(),
-            epochs: history.epochs.clone(),
             best_epoch,
             validation,
             accuracy: answers.accuracy(),
             constant: answers.constant(),
             test: answers,
-            seconds: history.seconds,
         })
     }
 

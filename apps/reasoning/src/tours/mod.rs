@@ -3,8 +3,8 @@
 //!
 //! The paper gives neither the number of cities nor reward, steps or rates; these are ours.
 
-use cotangent::optim::train::Epoch;
 use cotangent_apps_common::interval::Interval;
+use cotangent_apps_common::metrics::Training;
 use serde::{Deserialize, Serialize};
 
 mod agent;
@@ -34,20 +34,13 @@ pub use training::train;
 pub struct TourMetrics {
     /// Hyperparameters and seed.
     pub config: TourConfig,
-    /// Number of parameters of the value network.
-    pub parameters: usize,
-    /// Number of threads of this run.
-    pub threads: usize,
-    /// The device that the network was trained on.
-    pub device: String,
-    /// The result of every epoch: the validation is the mean gap of greedy tours.
-    pub epochs: Vec<Epoch>,
+    /// What every training has. The validation of an epoch is the mean gap of greedy tours.
+    #[serde(flatten)]
+    pub training: Training,
     /// What gaps are measured from.
     pub reference: String,
     /// The mean length of these tours over the test instances.
     pub reference_length: Interval,
     /// The gaps of the last network, and of other methods, on the test instances.
     pub gaps: Gaps,
-    /// Seconds of training and validation, summed over all resumed parts.
-    pub seconds: f64,
 }

@@ -8,6 +8,7 @@ use cotangent::prelude::*;
 use cotangent_apps_common::attention::Scores;
 use cotangent_apps_common::error::Result;
 use cotangent_apps_common::interval::Interval;
+use cotangent_apps_common::metrics::Training;
 use cotangent_apps_common::options::RunOptions;
 use cotangent_apps_common::progress::Figure;
 use cotangent_apps_common::task::{self, Recipe, Task, Trained};
@@ -132,14 +133,10 @@ impl<'a> Task for TourTask<'a> {
             test.distances.iter().zip(&test.best).map(|(distances, tour)| distances.length(tour)).collect();
         let metrics = TourMetrics {
             config: config.clone(),
-            parameters: agent.online.count(),
-            threads: rayon::current_num_threads(),
-            device: options.device.to_string(),
-            epochs: history.epochs.clone(),
+            training: Training::new(&agent.online, history, &options.device),
             reference: reference_name(config.cities),
             reference_length: Interval::mean(&lengths),
             gaps: Gaps::new(&test, &tours),
-            seconds: history.seconds,
         };
         let _ = self.tested.set((test, tours));
         Ok(metrics)

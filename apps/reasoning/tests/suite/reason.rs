@@ -51,8 +51,8 @@ fn every_matching_has_the_same_bits_for_any_number_of_threads() {
             [1, 2].map(|threads| run(&d, &format!("{i}-{threads}"), &format!("{more} --threads {threads}")));
         assert_eq!(bytes(&of_one, "model.safetensors"), bytes(&of_two, "model.safetensors"), "{matching}");
         assert_eq!((one.test.not_finite, one.sizes), (0, [[24, 72], [4, 12], [4, 12]]));
-        assert!(one.epochs.iter().all(|epoch| epoch.loss.is_finite()), "{one:?}");
-        assert!(one.relation_parameters < one.parameters);
+        assert!(one.training.epochs.iter().all(|epoch| epoch.loss.is_finite()), "{one:?}");
+        assert!(one.relation_parameters < one.training.parameters);
     }
 }
 

@@ -57,8 +57,8 @@ fn a_table_compares_geometries_with_all_seeds() {
         for (place, seed) in [42, 43].into_iter().enumerate() {
             let found = metrics(geometry, seed);
             assert_eq!(
-                (found.parameters, &found.reference_length),
-                (first.parameters, &first.reference_length)
+                (found.training.parameters, &found.reference_length),
+                (first.training.parameters, &first.reference_length)
             );
             assert_eq!(found.gaps.nearest_neighbour, first.gaps.nearest_neighbour);
             assert_eq!(table[row]["greedy"][place].as_f64(), Some(found.gaps.greedy.mean));

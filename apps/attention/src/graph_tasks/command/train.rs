@@ -88,7 +88,9 @@ impl Train {
         let reported = Reported::<GraphTasksMetrics> {
             name: "test accuracy in %",
             digits: 2,
-            figures: |run| [100.0 * run.accuracy, run.epochs.last().map_or(0.0, |epoch| epoch.validation)],
+            figures: |run| {
+                [100.0 * run.accuracy, run.training.epochs.last().map_or(0.0, |epoch| epoch.validation)]
+            },
         };
         let train = |seed: u64, run: &RunOptions| {
             let metrics = train(&GraphTasksConfig { seed, ..config.clone() }.complete(), scores, run)?;
@@ -121,14 +123,8 @@ impl Train {
 }
 
 fn report(metrics: &GraphTasksMetrics) {
-    let GraphTasksMetrics { config, seconds, .. } = metrics;
-    let graphs = (config.epochs * config.epoch_steps * config.batch) as f64;
-    say!(
-        "trained {} parameters with {graphs} graphs in {seconds:.1} s ({:.1} graphs/s, {} threads)",
-        metrics.parameters,
-        graphs / seconds,
-        metrics.threads
-    );
+    let GraphTasksMetrics { config, training, .. } = metrics;
+    say!("{}", training.text((config.epoch_steps * config.batch) as usize, "graphs"));
     for lesson in &metrics.lessons {
         let accuracy =
             lesson.validation.map_or(String::new(), |last| format!(", accuracy {:.1} %", 100.0 * last));

@@ -51,15 +51,12 @@ pub fn command(args: &Links) -> Result<()> {
 }
 
 fn report(metrics: &LinkMetrics) {
-    let LinkMetrics { config, seconds, .. } = metrics;
+    let LinkMetrics { config, split: [edges, ..], validation, best_epoch, .. } = metrics;
     say!(
-        "seed {}: trained {} parameters for {} epochs in {seconds:.1} s; best validation ROC AUC {:.2} %, \
-         after epoch {}",
+        "seed {}: {}; best validation ROC AUC {:.2} %, after epoch {best_epoch}",
         config.seed,
-        metrics.parameters,
-        metrics.epochs.len(),
-        100.0 * metrics.validation,
-        metrics.best_epoch
+        metrics.training.text(*edges, "edges"),
+        100.0 * validation
     );
     if !metrics.learned_kappa.is_empty() {
         let kappas: Vec<String> = metrics.learned_kappa.iter().map(|kappa| format!("{kappa:.4}")).collect();

@@ -4,7 +4,7 @@
 //! edges, and gives each node a point; a Fermi-Dirac decoder makes edges of squared distances. The test is
 //! whether held-out edges have smaller distances than other pairs of nodes: ROC AUC.
 
-use cotangent::optim::train::Epoch;
+use cotangent_apps_common::metrics::Training;
 use serde::{Deserialize, Serialize};
 
 mod command;
@@ -28,6 +28,9 @@ pub use training::train;
 pub struct LinkMetrics {
     /// Hyperparameters and seed.
     pub config: LinkConfig,
+    /// What every training has. The validation of an epoch is ROC AUC.
+    #[serde(flatten)]
+    pub training: Training,
     /// Name of the graph.
     pub graph: String,
     /// How its table of edges was read.
@@ -37,22 +40,12 @@ pub struct LinkMetrics {
     /// Number of edges for training, validation and testing. Beside those of validation and testing there are
     /// as many other pairs of nodes.
     pub split: [usize; 3],
-    /// Number of parameters of the model.
-    pub parameters: usize,
-    /// Number of threads of this run.
-    pub threads: usize,
-    /// The device that the model was trained on.
-    pub device: String,
-    /// The result of every epoch: the loss, and ROC AUC of validation.
-    pub epochs: Vec<Epoch>,
     /// The epoch, counted from 1, with the best validation. Its model is kept and tested.
     pub best_epoch: usize,
     /// ROC AUC of that model on the validation edges.
     pub validation: f64,
     /// ROC AUC of that model on the test edges.
     pub test: f64,
-    /// Seconds of training and validation, summed over all resumed parts.
-    pub seconds: f64,
     /// The curvature of each layer and of the result, if they were learned.
     pub learned_kappa: Vec<f64>,
 }

@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use cotangent::optim::train::{Goal, History};
 use cotangent::prelude::*;
 use cotangent_apps_common::error::Result;
+use cotangent_apps_common::metrics::Training;
 use cotangent_apps_common::options::RunOptions;
 use cotangent_apps_common::output;
 use cotangent_apps_common::precision::Precision;
@@ -126,18 +127,14 @@ impl<T: Float, G: Geometry<T>> Task for LinkTask<'_, T, G> {
         let (best_epoch, validation) = task::best::<Self>(history);
         Ok(LinkMetrics {
             config: config.clone(),
+            training: Training::new(model, history, &options.device),
             graph: graph.name.clone(),
             read_as: graph.read_as.clone(),
             sizes: [graph.nodes(), graph.edges.len(), input.width()],
             split: [split.train.len(), split.validation.edges.len(), split.test.edges.len()],
-            parameters: model.count(),
-            threads: rayon::current_num_threads(),
-            device: options.device.to_string(),
-            epochs: history.epochs.clone(),
             best_epoch: best_epoch as usize,
             validation,
             test: evaluate(model, input, &split.test, tape),
-            seconds: history.seconds,
             learned_kappa: model.learned_kappa(),
         })
     }

@@ -101,12 +101,13 @@ impl Train {
         };
         let [greedy, best_of_samples] = [gaps(|run| run.gaps.greedy), gaps(|run| run.gaps.best_of_samples)];
         let mean_of_epoch = |epoch: usize| {
-            let gaps: Vec<f64> = runs.iter().map(|(_, run)| run.epochs[epoch].validation).collect();
+            let gaps: Vec<f64> = runs.iter().map(|(_, run)| run.training.epochs[epoch].validation).collect();
             Interval::mean(&gaps).mean
         };
-        let learning_curve = (0..runs[0].1.epochs.len()).map(mean_of_epoch).collect();
+        let learning_curve = (0..runs[0].1.training.epochs.len()).map(mean_of_epoch).collect();
         // The best run is that with the smallest validation gap.
-        let validation = |run: &TourMetrics| run.epochs.last().map_or(f64::NAN, |epoch| -epoch.validation);
+        let validation =
+            |run: &TourMetrics| run.training.epochs.last().map_or(f64::NAN, |epoch| -epoch.validation);
         let summary = |figure: &'static str, gaps: &[f64]| {
             let results: Vec<_> = (runs.iter().zip(gaps))
                 .map(|((seed, run), gap)| (*seed, 100.0 * gap, validation(run)))
@@ -120,7 +121,7 @@ impl Train {
         seeds::report(&summaries, out, 2)?;
         Ok(Row {
             geometry: config.geometry,
-            parameters: runs[0].1.parameters,
+            parameters: runs[0].1.training.parameters,
             mean_greedy: Interval::mean(&greedy),
             greedy,
             mean_best_of_samples: Interval::mean(&best_of_samples),
@@ -131,16 +132,8 @@ impl Train {
 }
 
 fn report(metrics: &TourMetrics) {
-    let TourMetrics { config, seconds, .. } = metrics;
-    let steps = (config.epochs * config.epoch_steps) as f64;
-    say!(
-        "trained {} parameters in {steps} steps of {} decisions, {seconds:.1} s ({:.2} ms a step, {} \
-         threads)",
-        metrics.parameters,
-        config.batch,
-        1e3 * seconds / steps,
-        metrics.threads
-    );
+    let TourMetrics { config, training, .. } = metrics;
+    say!("{}", training.text((config.epoch_steps * config.batch) as usize, "decisions"));
     let (instances, length) = (config.test_instances, metrics.reference_length.text(4));
     say!("{instances} instances of {} cities; {}: mean length {length}", config.cities, metrics.reference);
     say!("mean gap in %, with its 95 % interval over the instances");
