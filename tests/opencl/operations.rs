@@ -171,6 +171,15 @@ fn attention_in_tiles() {
         // More keys than one tile has, and queries that attend to nothing.
         same!(64.0, [[2, 300, 4], [2, 290, 4], [2, 290, 3]], |v| v[0].attend(v[1], v[2], 0.5, causal));
     }
+    // Each entry of the last leading axis has a parameter of its own; more keys than one tile has.
+    for m in [9, 290] {
+        same!(64.0, [[3, 2, 7, 4], [3, 2, m, 4], [3, 2, m, 3], [2]], |v| {
+            v[0].tape().pairs(ScaledDot, [v[0], v[1]], [], [], [v[3]]).attend(v[2], Weights::Softmax, false)
+        });
+    }
+    same!(16.0, [[3, 2, 7, 4], [3, 2, 9, 4], [2]], |v| {
+        v[0].tape().pairs(ScaledDot, [v[0], v[1]], [], [], [v[2]]).scores()
+    });
     for weights in [Weights::Softmax, Weights::Sigmoid, Weights::NormalisedSigmoid] {
         same!(64.0, [[20, 4], [270, 4], [270, 3]], |v| {
             v[0].tape().pairs(EuclideanDistance, [v[0], v[1]], [], [], []).attend(v[2], weights, true)

@@ -1,6 +1,6 @@
 //! Error messages for shapes that do not fit.
 
-use cotangent::engine::formulas::EuclideanDistance;
+use cotangent::engine::formulas::{EuclideanDistance, ScaledDot};
 use cotangent::engine::{Elementwise, Sparsity, loss};
 use cotangent::prelude::*;
 
@@ -183,6 +183,21 @@ fn bad_shapes_are_named() {
                 t.pairs(EuclideanDistance, rows, [], [], []).along(&sparsity(4, 5, &PLACES));
             },
             "pairs.along: rows [4, 2] and [5, 3] do not go together",
+        ),
+        (
+            |t| {
+                let rows = [zeros(t, &[3, 2, 4, 2]), zeros(t, &[3, 2, 5, 2])];
+                t.pairs(ScaledDot, rows, [], [], [zeros(t, &[3])]).scores();
+            },
+            "parameters must be single numbers, or one for each entry of the last leading axis: shapes \
+             [3, 2, 4, 2], [3, 2, 5, 2], [3]",
+        ),
+        (
+            |t| {
+                let rows = [zeros(t, &[4, 2, 3]), zeros(t, &[5, 2, 3])];
+                t.pairs(ScaledDot, rows, [], [], [zeros(t, &[2])]).along(&sparsity(4, 5, &PLACES));
+            },
+            "pairs.along: parameters must be single numbers",
         ),
         (
             |_| drop(Sparsity::new(2, 3, &[(0, 0), (1, 3)])),

@@ -2,7 +2,7 @@
 //! differences, single precision against double.
 
 use cotangent::engine::formulas::{EuclideanDistance, ScaledDot};
-use cotangent::engine::{Weights, check};
+use cotangent::engine::{Pairs, Weights, check};
 use cotangent::layers::score::{Distance, HalfSpaceDistance, PenumbralCone, PolarDistance, UmbralCone};
 use cotangent::prelude::*;
 
@@ -109,6 +109,51 @@ fn pair_formulas_pass_gradients_to_numbers_of_rows_and_parameters() {
             }
         }
     }
+}
+
+/// A parameter with a number for each entry of the last leading axis: each entry is as if it were alone.
+#[test]
+fn entries_of_a_batch_may_have_parameters_of_their_own() {
+    let rows = [tensor(&[3, 2, 5, 4], 1), tensor(&[3, 2, 6, 4], 2), tensor(&[3, 2, 6, 3], 3)];
+    let own = Tensor::new([2], vec![0.4, 1.5]);
+    type Result = for<'t> fn(Pairs<'t, f64>, Var<'t, f64>) -> Var<'t, f64>;
+    let results: [Result; 3] = [
+        |pairs, _| pairs.scores(),
+        |pairs, values| pairs.attend(values, Weights::Softmax, true),
+        |pairs, values| pairs.attend_masked(values, Weights::Sigmoid, values.tape().scalar(0.0)),
+    ];
+    for result in results {
+        let run = |together: bool| {
+            let tape = Tape::<f64>::new();
+            let [q, k, v, scale] = [&rows[0], &rows[1], &rows[2], &own].map(|x| tape.variable(x));
+            let of = |q, k, v, scale| result(tape.pairs(ScaledDot, [q, k], [], [], [scale]), v);
+            let y = if together {
+                of(q, k, v, scale)
+            } else {
+                let alone = [0, 1].map(|head| {
+                    let [q, k, v] = [q, k, v].map(|x| x.slice(1, head..head + 1));
+                    of(q, k, v, scale.slice(0, head..head + 1))
+                });
+                Var::concat(&alone, 1)
+            };
+            let value = y.to_tensor();
+            let gradients = tape.backward(weigh(y));
+            (value, [q, k, v, scale].map(|x| gradients.wrt(x)))
+        };
+        let [(together, of_together), (alone, of_alone)] = [true, false].map(run);
+        assert_eq!(together, alone);
+        of_together.iter().zip(&of_alone).for_each(|(together, alone)| assert_close(together, alone, 1e-13));
+    }
+    let mut inputs = rows.to_vec();
+    inputs.push(own);
+    let score: Loss = |v| {
+        let pairs = v[0].tape().pairs(ScaledDot, [v[0], v[1]], [], [], [v[3]]);
+        weigh(pairs.scores()) + weigh(pairs.attend(v[2], Weights::Softmax, false))
+    };
+    assert_gradients(&inputs, score);
+    let directions: Vec<Tensor<f64>> = inputs.iter().map(|t| tensor(t.shape().axes(), 9)).collect();
+    let worst = check::forward_mode(&inputs, &directions, score);
+    assert!(worst < 1e-10, "{worst:e}");
 }
 
 /// Attention, also of queries that attend to nothing, is the product of stored weights and values; forward

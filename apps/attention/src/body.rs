@@ -169,16 +169,16 @@ impl Body<'_> {
     }
 
     /// Applies the options to the attention of a layer.
-    pub(crate) fn apply(&self, attention: &mut Attention) {
-        self.attention.1.apply(attention);
-        attention.dropout = Dropout { rate: self.attention_dropout };
+    pub(crate) fn apply(&self, layer: &mut MultiHeadAttention) {
+        self.attention.1.apply_to_heads(layer);
+        layer.attention.dropout = Dropout { rate: self.attention_dropout };
     }
 
     /// Layers in which a sequence attends to itself.
     pub(crate) fn encoder(&self, count: usize, score: &dyn Score<f32>, rng: &mut Rng) -> Vec<EncoderLayer> {
         let layer = |_| {
             let mut layer = EncoderLayer::new(score, self.sizes(), rng);
-            self.apply(&mut layer.attention.attention);
+            self.apply(&mut layer.attention);
             layer
         };
         (0..count).map(layer).collect()

@@ -167,6 +167,11 @@ pub struct AttentionOptions {
     /// Learn the factor γ (or β) of the scores and their offset c [default: fixed].
     #[arg(long, help_heading = "Model")]
     pub learn_sharpness: bool,
+    /// Learn a factor and an offset for each head of --learn-sharpness, not one for all heads of a layer.
+    // Files of earlier versions have none.
+    #[arg(long, help_heading = "Model")]
+    #[serde(default)]
+    pub sharpness_by_head: bool,
 }
 
 impl Default for AttentionOptions {
@@ -195,6 +200,9 @@ impl AttentionOptions {
             let message = format!("--attention {name}: no such score; choose one of {}", names.join(", "));
             return Err(AppError::usage(message));
         };
+        if self.sharpness_by_head && !self.learn_sharpness {
+            return Err(AppError::usage("--sharpness-by-head: --learn-sharpness is needed"));
+        }
         let settings = [("light", self.light), ("radius", self.radius)];
         for (option, number) in settings.into_iter().chain([("sharpness", self.sharpness)]) {
             options::positive(number.map(|number| (option, number)).as_slice())?;
@@ -265,12 +273,31 @@ impl AttentionOptions {
         attention.trainable = self.learn_sharpness;
     }
 
-    /// The learned factors γ (or β) of all attentions of a model, in its order; none if they are fixed.
+    /// Applies the options to heads of attention.
+    pub fn apply_to_heads<T: Float>(&self, layer: &mut MultiHeadAttention<T>) {
+        self.apply(&mut layer.attention);
+        if self.sharpness_by_head {
+            layer.attention = layer.attention.clone().by_head(layer.heads);
+        }
+    }
+
+    /// Checks that all heads have the same factor, for attention along the edges of a graph, or with one head.
+    ///
+    /// # Errors
+    /// If each is to have its own.
+    pub fn check_one_sharpness(&self) -> Result<()> {
+        if self.sharpness_by_head {
+            return Err(AppError::usage("--sharpness-by-head: this attention has one factor"));
+        }
+        Ok(())
+    }
+
+    /// The learned factors γ (or β) of all attentions of a model, in its order, and of their heads if these have
+    /// their own; none if they are fixed.
     pub fn learned_sharpness<T: Float>(&self, model: &impl Module<T>) -> Vec<f64> {
-        let named = |(name, value): (String, Tensor<T>)| {
-            (self.learn_sharpness && name.ends_with("sharpness")).then(|| value.data()[0].to_f64())
-        };
-        model.state().into_iter().filter_map(named).collect()
+        let learned = |(name, _): &(String, Tensor<T>)| self.learn_sharpness && name.ends_with("sharpness");
+        let factors = model.state().into_iter().filter(learned);
+        factors.flat_map(|(_, value)| value.cast::<f64>().data().to_vec()).collect()
     }
 }
 
@@ -289,9 +316,20 @@ mod tests {
         assert!(options.learned_sharpness(&attention).is_empty());
         let learned = AttentionOptions { learn_sharpness: true, ..options };
         assert_eq!(learned.learned_sharpness(&attention), [2.0]);
+        let rng = &mut rng::stream(1, 0, 0);
+        let mut heads = MultiHeadAttention::<f64>::new(&score::Distance, 6, 2, [3, 3], rng);
+        AttentionOptions { sharpness_by_head: true, ..learned }.apply_to_heads(&mut heads);
+        assert_eq!(learned.learned_sharpness(&heads), [2.0, 2.0]);
+        assert_eq!(heads.attention.offset.value().data(), [-4.0, -4.0]);
+        let error = |options: AttentionOptions| {
+            options.score("distance", &Scores::default(), ("head-dim", 3), 3).unwrap_err().to_string()
+        };
+        let unlearned = AttentionOptions { sharpness_by_head: true, ..plain };
+        assert_eq!(error(unlearned), "--sharpness-by-head: --learn-sharpness is needed");
+        let one = unlearned.check_one_sharpness().unwrap_err().to_string();
+        assert_eq!(one, "--sharpness-by-head: this attention has one factor");
         let options = AttentionOptions { offset: Some(f64::NAN), ..plain };
-        let error = options.score("distance", &Scores::default(), ("head-dim", 3), 3).unwrap_err();
-        assert_eq!(error.to_string(), "--offset NaN: a finite number is needed");
+        assert_eq!(error(options), "--offset NaN: a finite number is needed");
     }
 
     #[test]

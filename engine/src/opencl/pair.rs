@@ -16,12 +16,19 @@ use crate::tensor::device::queue::{Launch, Queue};
 use crate::tensor::shape::{Broadcast, Shape};
 
 /// The numbers of all left or right rows, or a parameter: in memory, or one value for all.
-pub(super) type Operand = (Option<Arc<Memory>>, f64);
+pub(super) struct Operand {
+    pub(super) memory: Option<Arc<Memory>>,
+    pub(super) number: f64,
+    /// How many numbers there are.
+    pub(super) count: usize,
+}
 
 /// The numbers of rows and the parameters of a score.
 pub(super) fn operands<T: Storage>(queue: &Queue, inputs: &[Array<'_, T>]) -> Vec<Operand> {
-    let operand = |input: &Array<'_, T>| {
-        (input.constant.is_none().then(|| input.on(queue)), input.constant.unwrap_or(0.0))
+    let operand = |input: &Array<'_, T>| Operand {
+        memory: input.constant.is_none().then(|| input.on(queue)),
+        number: input.constant.unwrap_or(0.0),
+        count: input.shape.elements(),
     };
     inputs.iter().map(operand).collect()
 }
@@ -36,12 +43,15 @@ impl PairForm {
         let each = |text: &dyn Fn(usize, char, usize) -> String| -> Vec<String> {
             names.iter().enumerate().map(|(i, &(kind, k))| text(i + 1, kind, k)).collect()
         };
-        let operands = each(&|_, kind, k| format!("__global const elem *{kind}{k}, wide {kind}_number{k}"));
+        let operands = each(&|_, kind, k| {
+            let count = if kind == 'p' { format!(", ulong p_count{k}") } else { String::new() };
+            format!("__global const elem *{kind}{k}, wide {kind}_number{k}{count}")
+        });
         let load = each(&|i, kind, k| {
             let at = match kind {
-                'l' => "row",
-                'r' => "column",
-                _ => "0",
+                'l' => "row".to_owned(),
+                'r' => "column".to_owned(),
+                _ => format!("row / n % p_count{k}"),
             };
             format!("in[{i}] = {kind}{k} ? {kind}{k}[{at}] : (elem){kind}_number{k}")
         });
@@ -63,9 +73,13 @@ impl PairForm {
     }
 
     /// Adds the operands to the arguments of a launch.
-    fn pass<'a>(mut launch: Launch<'a>, operands: &'a [Operand]) -> Launch<'a> {
-        for (memory, number) in operands {
+    fn pass<'a>(&self, mut launch: Launch<'a>, operands: &'a [Operand]) -> Launch<'a> {
+        let [l, r, _] = self.counts;
+        for (k, Operand { memory, number, count }) in operands.iter().enumerate() {
             launch = launch.optional(memory.as_deref()).number(*number);
+            if k >= l + r {
+                launch = launch.size(*count);
+            }
         }
         if operands.is_empty() { launch.size(0) } else { launch }
     }
@@ -99,7 +113,7 @@ impl PairForm {
         let key = Key::new::<T>("pair forward", Some((self.formula)()));
         let program = queue.program::<T>(key, || self.source::<T>(true));
         let launch = tile.launch(queue, &program, "score").size(usize::from(causal)).memory(s);
-        Self::pass(launch, operands).over(tile.count());
+        self.pass(launch, operands).over(tile.count());
     }
 
     /// Turns the gradients `w` of the scores into those of the pairings `s`, in place. The gradients of
@@ -115,7 +129,7 @@ impl PairForm {
         let key = Key::new::<T>("pair backward", Some((self.formula)()));
         let program = queue.program::<T>(key, || self.source::<T>(false));
         let launch = tile.launch(queue, &program, "slope").memory(s).memory(w);
-        let mut launch = Self::pass(launch, operands);
+        let mut launch = self.pass(launch, operands);
         let take = |len: usize| queue.take_for::<T>(&[len]);
         let all: Vec<Option<Arc<Memory>>> =
             grads.iter().map(|grad| grad.as_ref().map(|_| take(tile.count()))).collect();
@@ -133,7 +147,9 @@ impl PairForm {
                 let len = batch * columns;
                 (Broadcast { repeat: 1, len, inner: columns, hold: n }, len)
             } else {
-                (Broadcast::cycled(1), 1)
+                let len = operands[k].count;
+                let repeat = if len == 1 { 1 } else { n * columns };
+                (Broadcast { repeat, ..Broadcast::cycled(len) }, len)
             };
             let positions = Broadcasted { read, n: tile.count(), width: 1 };
             if columns == m {

@@ -130,7 +130,7 @@ impl<T: Storage> SparsePairs<T> {
             let numbers = queue.take_for::<T>(&[n]);
             let ends = if k < l { rows } else { columns };
             index::gather::<T>(queue, &input.on(queue), ends, [n, heads], &numbers);
-            (Some(numbers), 0.0)
+            Operand { memory: Some(numbers), number: 0.0, count: n }
         };
         let (numbers, params) = inputs[2..].split_at(l + r);
         numbers.iter().enumerate().map(of_element).chain(operands(queue, params)).collect()

@@ -78,12 +78,13 @@ impl<'a, 't, T: Float> Attend<'a, 't, T> {
         }
     }
 
-    /// γ, the factor of scores: a single number. Its inverse is the temperature.
+    /// γ, the factor of scores: a single number, or one for each head, `[heads]`, of rows `[…, heads, n, d]`. Its
+    /// inverse is the temperature.
     pub fn sharpness(self, gamma: impl Into<Var<'t, T>>) -> Self {
         Attend { sharpness: Some(gamma.into()), ..self }
     }
 
-    /// c, which is subtracted from scores: a single number.
+    /// c, which is subtracted from scores: a single number, or one for each head, as γ.
     pub fn offset(self, c: impl Into<Var<'t, T>>) -> Self {
         Attend { offset: Some(c.into()), ..self }
     }
@@ -168,7 +169,7 @@ impl<'a, 't, T: Float> Attend<'a, 't, T> {
     /// and has no gradient, unless it is NaN: then its gradient is NaN.
     ///
     /// # Panics
-    /// If the shapes do not fit.
+    /// If the shapes do not fit, or γ or c is not a single number.
     #[track_caller]
     pub fn along_edges(
         self,

@@ -65,9 +65,9 @@ use crate::dropout::Dropout;
 pub struct Attention<T: Float = f32> {
     /// What scores queries and keys.
     pub score: Box<dyn Score<T>>,
-    /// γ; for distances the papers write β: `[1]`.
+    /// γ; for distances the papers write β: `[1]`, or `[heads]`.
     pub sharpness: Param<Euclidean, T>,
-    /// c: `[1]`. It makes no difference to a softmax.
+    /// c: `[1]`, or `[heads]`. It makes no difference to a softmax.
     pub offset: Param<Euclidean, T>,
     /// Whether γ and c are learned; if not, no gradient reaches them.
     pub trainable: bool,
@@ -105,6 +105,16 @@ impl<T: Float> Attention<T> {
             values: PointMap::Exp,
             dropout: Dropout { rate: 0.0 },
         }
+    }
+
+    /// The same attention with γ and c for each of so many heads, which start where they are. Queries and keys
+    /// are then `[…, heads, n, d]`. Along the edges of a graph, all heads have the same.
+    pub fn by_head(mut self, heads: usize) -> Self {
+        for number in [&mut self.sharpness, &mut self.offset] {
+            let start = number.value().data()[0];
+            *number.value_mut() = Tensor::new([heads], vec![start; heads]);
+        }
+        self
     }
 
     /// From queries `[…, n, d]`, keys `[…, m, d]` and values `[…, m, e]` to results `[…, n, e]`. The

@@ -463,6 +463,33 @@ fn heads_are_attentions() {
     }
 }
 
+/// Equal factors of the heads are one factor. Another one of the second head changes its results alone, and
+/// each has its own gradient.
+#[test]
+fn heads_may_have_factors_of_their_own() {
+    let mut rng = rng::stream(9, 4, 0);
+    let [q, k, v] = [5, 6, 6].map(|n| uniform(&[2, 3, n, 4], 1.0, &mut rng));
+    let single = Attention::<f64> { trainable: true, ..Attention::new(&Distance, 4) };
+    let mut own = single.clone().by_head(3);
+    let run = |attention: &Attention<f64>| {
+        let tape = Tape::new();
+        let [q, k, v] = [&q, &k, &v].map(|x| tape.constant(x));
+        let y = attention.forward(q, k, v, Mask::Causal);
+        let value = y.to_tensor();
+        let gradients = tape.backward(y.square().sum());
+        (value, [&attention.sharpness, &attention.offset].map(|param| gradients.wrt(param)))
+    };
+    let ((y, [of_single, _]), (same, [of_own, of_offsets])) = (run(&single), run(&own));
+    assert_eq!(y, same);
+    assert_eq!((of_single.data().len(), of_own.data().len(), of_offsets.data().len()), (1, 3, 3));
+    assert!((of_single.data()[0] - of_own.data().iter().sum::<f64>()).abs() < 1e-13);
+    own.sharpness.value_mut().data_mut()[1] = 3.0;
+    let (other, _) = run(&own);
+    for (entry, (y, other)) in y.data().chunks(20).zip(other.data().chunks(20)).enumerate() {
+        assert_eq!(y == other, entry % 3 != 1, "{entry}");
+    }
+}
+
 #[test]
 #[should_panic(expected = "attention: UmbralCone { radius: 0.1 } needs 2 dimensions or more; queries have 1")]
 fn cones_have_heights() {

@@ -133,7 +133,7 @@ impl DitBlock {
     pub(super) fn new(config: &DitConfig, score: &dyn Score<f32>, rng: &mut Rng) -> Self {
         let (body, width) = (config.body(), config.width);
         let mut attention = MultiHeadAttention::new(score, width, body.heads, body.head(), rng);
-        body.apply(&mut attention.attention);
+        body.apply(&mut attention);
         let gelu = Activation::new(|v| v.gelu());
         let feed_forward = FeedForward {
             output: Activation::IDENTITY,

@@ -239,6 +239,7 @@ impl GraphConfig {
             return Err(AppError::usage(format!("--layers {}: at least 2 is needed", decided.layers)));
         }
         options::seeds(self.seed, self.seeds)?;
+        self.options.check_one_sharpness()?;
         let (score, d) = (&self.attention, decided.head_dim);
         let score = self.options.score(score, scores, ("head-dim", d), d)?;
         options::below_one(&[("dropout", decided.dropout)])?;

@@ -309,6 +309,9 @@ impl GraphTasksConfig {
         if !(0.0..=1.0).contains(&self.pass) {
             return Err(AppError::usage(format!("--pass {}: a number from 0 to 1 is needed", self.pass)));
         }
+        if self.input == Input::Neighbours {
+            self.options.check_one_sharpness()?;
+        }
         self.check_lessons()?;
         self.check_memory()?;
         self.options.score(&self.attention, scores, ("head-dim", self.head_dim), self.head_dim)

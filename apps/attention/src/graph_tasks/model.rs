@@ -124,7 +124,7 @@ impl<T: Float> RecursiveTransformer<T> {
             Param::new("flag", Euclidean, row.value().reshape([width]))
         });
         let mut block = EncoderLayer::new(score, sizes, &mut rng);
-        config.options.apply(&mut block.attention.attention);
+        config.options.apply_to_heads(&mut block.attention);
         let dims = [3 * width, hidden, config.task.classes()];
         let read_out = FeedForward::new(Euclidean, &dims, Activation::RELU, &mut rng);
         RecursiveTransformer {

@@ -48,8 +48,8 @@ impl TransformerModel {
         let encoder = body.encoder(layers, score, rng);
         let decoder = (0..layers).map(|_| {
             let mut layer = DecoderLayer::new(score, body.sizes(), rng);
-            body.apply(&mut layer.attention.attention);
-            body.apply(&mut layer.across.attention);
+            body.apply(&mut layer.attention);
+            body.apply(&mut layer.across);
             layer
         });
         let sinusoidal = config.positions == PositionsOption::Sinusoidal;

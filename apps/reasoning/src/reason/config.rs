@@ -226,6 +226,7 @@ impl ReasonConfig {
         self.check_matching()?;
         options::steps(self.epochs, self.scenes.div_ceil(self.batch) as u64)?;
         self.check_memory()?;
+        self.options.check_one_sharpness()?;
         self.options.score(&self.attention, scores, ("key-dim", self.key_dim), self.units)
     }
 

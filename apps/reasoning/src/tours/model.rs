@@ -30,7 +30,7 @@ impl ValueNetwork {
         let sizes = TransformerSizes { width, heads, head, hidden, dropout: 0.0, order };
         let encoder = Linear::new(Euclidean, FEATURES, width, &mut rng);
         let mut block = EncoderLayer::new(score, sizes, &mut rng);
-        config.options.apply(&mut block.attention.attention);
+        config.options.apply_to_heads(&mut block.attention);
         let read_out = FeedForward::new(Euclidean, &[width, hidden, 1], Activation::RELU, &mut rng);
         ValueNetwork {
             encoder,

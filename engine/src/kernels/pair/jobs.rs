@@ -45,6 +45,15 @@ pub(crate) fn steps(rows: Range<usize>, step: usize) -> impl Iterator<Item = Ran
 /// Gradients, each with its number of elements per row; `None` where it is not asked for.
 type RowGradients<'a, T> = SmallVec<[(usize, Option<&'a mut [T]>); 6]>;
 
+/// The gradients of parameters, each with one number or with several, which the entries of a batch take in
+/// turn; `None` where it is not asked for.
+type ParamSums = SmallVec<[Option<SmallVec<[f64; 1]>>; 4]>;
+
+/// Zeros, as many as the gradients of parameters have.
+fn zeros<T>(params: &[Option<&mut [T]>]) -> ParamSums {
+    params.iter().map(|grad| grad.as_ref().map(|grad| SmallVec::from_elem(0.0, grad.len()))).collect()
+}
+
 /// The gradients of the inputs of a pair formula.
 pub(crate) struct Gradients<'a, T> {
     /// How many numbers right rows have.
@@ -112,16 +121,16 @@ impl<'a, T: Storage> Gradients<'a, T> {
                     numbers,
                     left: left.iter_mut().map(left_grads).collect(),
                     right: right.iter_mut().map(right_grads).collect(),
-                    params: params.iter().map(|grad| grad.as_ref().map(|_| 0.0)).collect(),
+                    params: zeros(&params),
                     rows,
                 }
             })
             .collect();
         parallel::run(&mut jobs, work);
-        let mut sums: SmallVec<[f64; 4]> = SmallVec::from_elem(0.0, params.len());
+        let mut sums = zeros(&params);
         for job in jobs {
-            for (sum, part) in sums.iter_mut().zip(&job.params) {
-                *sum += part.unwrap_or(0.0);
+            for (sums, parts) in sums.iter_mut().flatten().zip(job.params.iter().flatten()) {
+                sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
             }
             let first = job.rows.start / s.n.max(1) * s.m;
             for ((size, grad), (_, side)) in right.iter_mut().zip(job.right) {
@@ -130,10 +139,8 @@ impl<'a, T: Storage> Gradients<'a, T> {
                 }
             }
         }
-        for (grad, sum) in params.into_iter().zip(sums) {
-            if let Some(grad) = grad {
-                grad[0] = T::nearest(sum);
-            }
+        for (grad, sums) in params.into_iter().flatten().zip(sums.iter().flatten()) {
+            grad.iter_mut().zip(sums).for_each(|(grad, sum)| *grad = T::nearest(*sum));
         }
     }
 }
@@ -167,7 +174,7 @@ pub(crate) struct Job<'a, T> {
     numbers: usize,
     left: RowGradients<'a, T>,
     right: SmallVec<[(usize, Option<Side<'a, T>>); 6]>,
-    params: SmallVec<[Option<f64>; 4]>,
+    params: ParamSums,
 }
 
 impl<T: Storage> Job<'_, T> {
@@ -193,9 +200,12 @@ impl<T: Storage> Job<'_, T> {
         let mut number_grads = TileGradients {
             left: left_grads.collect(),
             right: right_grads.by_ref().take(self.numbers).collect(),
-            params: std::mem::take(&mut self.params),
+            params: self.params.iter().map(|sums| sums.as_ref().map(|sums| sums[b % sums.len()])).collect(),
         };
         work(TileRows { x, y, further: right_grads.next().flatten() }, &mut number_grads);
-        self.params = number_grads.params;
+        for (sums, sum) in self.params.iter_mut().flatten().zip(number_grads.params.into_iter().flatten()) {
+            let entries = sums.len();
+            sums[b % entries] = sum;
+        }
     }
 }

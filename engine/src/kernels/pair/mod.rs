@@ -79,7 +79,7 @@ pub(crate) struct Sizes {
 }
 
 /// Checks the inputs of a pair formula and finds its sizes. The inputs are x, y, numbers of left and
-/// right rows, and parameters.
+/// right rows, and parameters: entry b of the batch has the number b modulo the length of each.
 pub(crate) fn sizes(inputs: &[&Shape], [l, r, _]: [usize; 3]) -> Result<(Sizes, Shape), ShapeError> {
     let shapes = || inputs.iter().map(|s| s.to_string()).collect::<Vec<_>>().join(", ");
     let (x, y) = (inputs[0], inputs[1]);
@@ -101,8 +101,12 @@ pub(crate) fn sizes(inputs: &[&Shape], [l, r, _]: [usize; 3]) -> Result<(Sizes, 
             shapes()
         )));
     }
-    if !params.iter().all(|s| s.elements() == 1) {
-        return Err(ShapeError::new(format!("parameters must be single numbers: shapes {}", shapes())));
+    let of_entries = |param: &Shape| lead_y.last().is_some_and(|entries| param.axes() == [*entries]);
+    if !params.iter().all(|param| param.elements() == 1 || of_entries(param)) {
+        return Err(ShapeError::new(format!(
+            "parameters must be single numbers, or one for each entry of the last leading axis: shapes {}",
+            shapes()
+        )));
     }
     let shape = x.rows().with_width(*m);
     // If one set of right rows serves the whole batch, the batch's left rows count as one entry's.

@@ -280,7 +280,10 @@ impl<'a, T: Storage> Part<'a, T> {
             y: &inputs[1].data[b * s.m * s.width..(b + 1) * s.m * s.width],
             left: left.iter().map(|v| &v.data[rows.clone()]).collect(),
             right: right.iter().map(|v| &v.data[b * s.m..(b + 1) * s.m]).collect(),
-            params: params.iter().map(|v| v.constant.unwrap_or_else(|| v.data[0].to_f64())).collect(),
+            params: params
+                .iter()
+                .map(|v| v.constant.unwrap_or_else(|| v.data[b % v.data.len()].to_f64()))
+                .collect(),
             width: s.width,
         }
     }

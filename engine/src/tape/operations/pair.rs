@@ -19,8 +19,9 @@ use crate::tensor::view::{Outcome, View};
 impl<T: Float> Tape<T> {
     /// All pairs of a row of x, `[…, n, d]`, and a row of y, `[…, m, d]`, to be scored by a formula.
     /// `left` has the formula's numbers of the rows of x, `[…, n]` each, `right` those of y, `[…, m]`
-    /// each; `params` are single numbers. The leading axes are equal, or y and `right` have none. Nothing is
-    /// computed yet: see [`Pairs`].
+    /// each; `params` are single numbers, or have one for each entry of the last leading axis: `[heads]` if x
+    /// is `[batch, heads, n, d]`. The leading axes are equal, or y and `right` have none. Nothing is computed
+    /// yet: see [`Pairs`].
     pub fn pairs<'t, F: PairFormula<L, R, P>, const L: usize, const R: usize, const P: usize>(
         &'t self,
         _formula: F,
@@ -145,7 +146,10 @@ impl<T: Float> Operation<T> for PairKernels<T> {
                 } else if k < l + r {
                     row(d)
                 } else {
-                    d.reshape([])
+                    match d.shape().elements() {
+                        1 => d.reshape([]),
+                        entries => d.reshape([entries, 1, 1]),
+                    }
                 };
                 partial(1 + k) * d
             }));
