@@ -1,6 +1,6 @@
 //! The pictures of the guide: `cargo run --release --example 15_pictures -- DIRECTORY`
 //!
-//! Models of the hyperbolic plane, cones, the error of distances by radius. The directory is
+//! Models of the hyperbolic plane, cones, hyperplanes, the error of distances by radius. The directory is
 //! `runs/pictures` if none is named.
 
 use std::fmt::Write;
@@ -89,6 +89,12 @@ fn steps(from: f64, to: f64, n: usize) -> impl Iterator<Item = f64> + Clone {
 fn polar(ball: PoincareBall, angle: f64, distance: f64) -> Point<PoincareBall, Row<f64>> {
     let v = Row::from([angle.cos(), angle.sin()].map(|c| c * distance / 2.0)); // λ₀ = 2
     Point::new(ball, ball.exp0(&v))
+}
+
+/// The point at this distance from x in the direction v.
+fn along(ball: PoincareBall, x: &Row<f64>, v: &[f64], length: f64) -> Row<f64> {
+    let scale = length / ball.norm(x, &Row::from(v));
+    ball.exp(x, &Row::from(&v.iter().map(|c| c * scale).collect::<Vec<_>>()[..]))
 }
 
 /// The same circles, triangle and geodesics in one model; `place` gives the place of a point.
@@ -182,14 +188,8 @@ fn cones() -> Picture {
         let aperture = ball.cone_aperture(&x, 0.1);
         let outward = x[1].atan2(x[0]);
         let side = |turn: f64| {
-            steps(0.0, 7.0, 100).map({
-                let x = x.clone();
-                move |length| {
-                    let v = Row::from([(outward + turn).cos(), (outward + turn).sin()]);
-                    let norm = ball.norm(&x, &v);
-                    ball.exp(&x, &Row::from([v[0] * length / norm, v[1] * length / norm]))
-                }
-            })
+            let (x, direction) = (x.clone(), [(outward + turn).cos(), (outward + turn).sin()]);
+            steps(0.0, 7.0, 100).map(move |length| along(ball, &x, &direction, length))
         };
         let (one, other): (Vec<_>, Vec<_>) = (side(-aperture).collect(), side(aperture).collect());
         let [first, last] = [&one, &other].map(|side| {
@@ -237,6 +237,63 @@ fn cones() -> Picture {
         "#222",
         "the red point is in the blue point's cone, the green one is not",
     );
+    picture
+}
+
+/// Hyperplanes: what geodesics from a point p reach at right angles to a normal a. Ganea et al. 2018, Figure 1.
+fn hyperplanes() -> Picture {
+    let mut picture = Picture::new(960.0, 560.0);
+    let [left, right, middle] = [245.0, 715.0, 270.0];
+    let ball = PoincareBall::new(-1.0);
+    // In the disk, with the points at the same distance from the hyperplane.
+    picture.text([left, 40.0], "middle", "#222", "in two dimensions");
+    picture.disk([left, middle], 205.0);
+    let place = |x: &Row<f64>| [left + 205.0 * x[0], middle - 205.0 * x[1]];
+    let (p, normal) = (Row::from([0.3, 0.2]), [0.8, 0.6]);
+    let plane: Vec<Row<f64>> =
+        steps(-7.0, 7.0, 280).map(|t| along(ball, &p, &[-normal[1], normal[0]], t)).collect();
+    for distance in [-1.5, -1.0, -0.5, 0.5, 1.0, 1.5] {
+        let beside = plane.iter().map(|x| {
+            let across = ball.transport(&p, x, &Row::from(normal));
+            place(&along(ball, x, &across, distance))
+        });
+        picture.line(beside, &(stroke(GREY, 1.5) + " stroke-dasharray=\"5 4\""));
+    }
+    picture.line(plane.iter().map(place), &stroke(BLUE, 4.0));
+    picture.line(steps(0.0, 1.0, 20).map(|t| place(&along(ball, &p, &normal, t))), &stroke(RED, 3.5));
+    picture.dot(place(&p), RED);
+
+    // In the ball, seen obliquely from above.
+    picture.text([right, 40.0], "middle", "#222", "in three dimensions");
+    picture.disk([right, middle], 205.0);
+    let place = |x: &Row<f64>| {
+        let [turn, tilt] = [0.5_f64, 0.35];
+        let [across, away] = [x[0] * turn.cos() + x[1] * turn.sin(), x[1] * turn.cos() - x[0] * turn.sin()];
+        [right + 205.0 * across, middle - 205.0 * (x[2] * tilt.cos() + away * tilt.sin())]
+    };
+    let full = 2.0 * std::f64::consts::PI;
+    let equator = steps(0.0, full, 120).map(|angle| place(&Row::from([angle.cos(), angle.sin(), 0.0])));
+    picture.line(equator, &stroke("#ccd2e4", 1.5));
+    // The normal and two directions at right angles to it.
+    let (p, normal) = (Row::from([0.15, -0.1, 0.25]), [0.48, -0.36, 0.8]);
+    let (u, v) = ([0.6, 0.8, 0.0], [-0.64, 0.48, 0.6]);
+    let reach = |angle: f64, length: f64| {
+        let direction = [0, 1, 2].map(|i| u[i] * angle.cos() + v[i] * angle.sin());
+        place(&along(ball, &p, &direction, length))
+    };
+    let rim = steps(0.0, full, 120).map(|angle| reach(angle, 7.0));
+    picture.line(rim, &format!("fill=\"{BLUE}\" fill-opacity=\"0.15\" stroke=\"{BLUE}\" stroke-width=\"2\""));
+    for length in [0.5, 1.0, 1.5, 2.0, 3.0] {
+        picture.line(steps(0.0, full, 120).map(|angle| reach(angle, length)), &stroke(BLUE, 1.0));
+    }
+    for angle in steps(0.0, full, 24) {
+        picture.line(steps(0.0, 7.0, 60).map(|length| reach(angle, length)), &stroke(BLUE, 1.0));
+    }
+    picture.line(steps(-7.0, 7.0, 140).map(|t| place(&along(ball, &p, &normal, t))), &stroke(RED, 3.0));
+    picture.dot(place(&p), RED);
+
+    let caption = "red: the point p and the geodesic along the normal a; dashed: at distance 0.5, 1, 1.5";
+    picture.text([480.0, 530.0], "middle", "#222", caption);
     picture
 }
 
@@ -316,7 +373,8 @@ fn main() -> std::io::Result<()> {
     std::fs::create_dir_all(directory)?;
     models().save(directory, "models.svg")?;
     cones().save(directory, "cones.svg")?;
+    hyperplanes().save(directory, "hyperplanes.svg")?;
     accuracy().save(directory, "accuracy.svg")?;
-    println!("models.svg, cones.svg and accuracy.svg are in {}", directory.display());
+    println!("models.svg, cones.svg, hyperplanes.svg and accuracy.svg are in {}", directory.display());
     Ok(())
 }
