@@ -3,16 +3,16 @@
 use std::path::Path;
 
 use clap::Args;
+use cotangent::engine::rng::Rng;
+use cotangent::optim::train::{MODEL, load_model};
+use cotangent::prelude::*;
 use cotangent_apps_common::device::DeviceOption;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::metrics;
 use cotangent_apps_common::options::RunOptions;
 use cotangent_apps_common::threads::ThreadsOption;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-/// The parameters.
-pub(crate) const MODEL: &str = "model.safetensors";
 pub(crate) const TOKENIZER: &str = "tokenizer.json";
 pub(crate) const CONFIG: &str = "config.json";
 
@@ -39,43 +39,14 @@ pub(crate) struct Saved<C> {
 }
 
 impl<C: Serialize> Saved<C> {
-    /// Takes the directory for a run: moves the files of an earlier one that `is_own` names, and writes
-    /// `config.json`. If the run is resumed, the settings there are checked first.
+    /// Takes the directory for a run: moves the files of an earlier one, which have these names among others,
+    /// and writes `config.json`.
     ///
     /// # Errors
-    /// If the output cannot be written, or the settings are of an earlier version.
+    /// If the output cannot be written.
     pub(crate) fn begin(&self, options: &RunOptions, is_own: impl Fn(&str) -> bool) -> Result<()> {
-        let path = options.out.join(CONFIG);
-        if options.resume {
-            self.resumes(&path)?;
-        }
         options.set_aside(is_own)?;
-        metrics::write_json(&path, self)
-    }
-
-    /// Checks that the settings in a file, if there is one, are of this version: a checkpoint of an earlier
-    /// one lacks options.
-    ///
-    /// # Errors
-    /// If an option of this version is missing.
-    fn resumes(&self, path: &Path) -> Result<()> {
-        fn missing<'a>(theirs: &Value, ours: &'a Value) -> Option<&'a str> {
-            ours.as_object()?.iter().find_map(|(name, value)| match theirs.get(name) {
-                Some(found) => missing(found, value),
-                None => Some(name.as_str()),
-            })
-        }
-        if !path.exists() {
-            return Ok(());
-        }
-        let (theirs, ours) = (metrics::read_json(path)?, serde_json::json!(self));
-        match missing(&theirs, &ours) {
-            Some(name) => {
-                let message = format!("a run of an earlier version, without {name:?}, cannot be resumed");
-                Err(AppError::content(path, message))
-            }
-            None => Ok(()),
-        }
+        metrics::write_json(&options.out.join(CONFIG), self)
     }
 }
 
@@ -94,17 +65,25 @@ impl<C> Saved<C> {
     }
 }
 
-/// Checks that the parameters of a model in this directory can be as many as its configuration says, before
-/// memory for them is allocated. `least` may leave out small parts.
+/// Makes a model and loads its parameters from this directory, those of the run of this name. Before memory for
+/// them is allocated, their file is compared with the number of parameters that the configuration says; `least`
+/// may leave out small parts.
 ///
 /// # Errors
-/// If the file cannot be read, or is too small.
-pub(crate) fn check_size(directory: &Path, least: f64) -> Result<()> {
+/// If the file cannot be read, is too small, or belongs to another run or model.
+pub(crate) fn load<M: Module<f32>>(
+    directory: &Path,
+    run: Option<&str>,
+    least: f64,
+    model: impl FnOnce(&mut Rng) -> M,
+) -> Result<M> {
     let parameters = directory.join(MODEL);
     let bytes = std::fs::metadata(&parameters).map_err(AppError::io(&parameters))?.len();
     if least * size_of::<f32>() as f64 > bytes as f64 {
         let message = format!("a model of at least {least} parameters; {MODEL} has {bytes} bytes");
         return Err(AppError::content(&directory.join(CONFIG), message));
     }
-    Ok(())
+    let mut model = model(&mut rng::stream(0, "initial", 0));
+    load_model(&mut model, &parameters, run)?;
+    Ok(model)
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use cotangent::optim::train::CHECKPOINT;
+use cotangent::optim::train::{CHECKPOINT, MODEL};
 
 use crate::error::{AppError, Result};
 use crate::{curves, say};
@@ -61,34 +61,40 @@ pub fn hold_for(directory: &Path, option: &str) -> Result<Held> {
 /// Moves what an earlier training has written in this directory to a new subdirectory, `previous-1` or the
 /// next number that is free: the checkpoint, the model, `metrics.json` and the other files that the training
 /// `writes`. So a new training loses nothing, and does not mix its files with those of another. Does nothing
-/// if there is no checkpoint.
+/// if there is neither a checkpoint nor a model nor a file that it `writes`: `metrics.json` and `curves.svg` alone
+/// may be of another program.
 ///
 /// # Errors
 /// If a file cannot be moved.
 pub fn set_aside(directory: &Path, writes: impl Fn(&str) -> bool) -> Result<()> {
-    if !directory.join(CHECKPOINT).exists() {
+    let names = || -> Result<Vec<std::ffi::OsString>> {
+        let entries = std::fs::read_dir(directory).map_err(AppError::io(directory))?;
+        entries.map(|entry| Ok(entry.map_err(AppError::io(directory))?.file_name())).collect()
+    };
+    let is_of_a_training = |name: &str| name == CHECKPOINT || name == MODEL || writes(name);
+    if !names()?.iter().any(|name| is_of_a_training(&name.to_string_lossy())) {
         return Ok(());
     }
     let mut numbered = (1..).map(|number| directory.join(format!("previous-{number}")));
     let previous = numbered.find(|path| !path.exists()).expect("numbers have no end");
     let error = |error| AppError::io(&previous)(error);
     std::fs::create_dir(&previous).map_err(error)?;
-    for entry in std::fs::read_dir(directory).map_err(AppError::io(directory))? {
-        let name = entry.map_err(AppError::io(directory))?.file_name();
+    for name in names()? {
         let text = name.to_string_lossy();
         if TRAINING.contains(&&*text) || writes(&text) {
             std::fs::rename(directory.join(&name), previous.join(&name)).map_err(error)?;
         }
     }
     // Last, so that what an interruption has left is moved the next time.
-    std::fs::rename(directory.join(CHECKPOINT), previous.join(CHECKPOINT)).map_err(error)?;
+    if directory.join(CHECKPOINT).exists() {
+        std::fs::rename(directory.join(CHECKPOINT), previous.join(CHECKPOINT)).map_err(error)?;
+    }
     say!("the files of an earlier run are now in {}", previous.display());
     Ok(())
 }
 
 /// What several programs write beside the checkpoint.
-const TRAINING: [&str; 5] =
-    ["checkpoint.next", "model.safetensors", "model.next", "metrics.json", curves::FILE];
+const TRAINING: [&str; 5] = ["checkpoint.next", MODEL, "model.next", "metrics.json", curves::FILE];
 
 /// A text that identifies a run: checksums of the options that must be the same when the run is resumed,
 /// and of its data.
@@ -104,7 +110,6 @@ pub fn fingerprint(options: &impl Serialize, data: u32) -> String {
 mod tests {
     use super::*;
 
-    /// Only a directory with a checkpoint has a training's files, and only those are moved.
     /// As a process has one that was started meanwhile.
     #[test]
     fn a_directory_is_free_though_its_lock_is_still_open_elsewhere() {
@@ -117,6 +122,8 @@ mod tests {
         drop(copy);
     }
 
+    /// Only a directory with a checkpoint, a model or another file that the training writes has a training's
+    /// files, and only those are moved.
     #[test]
     fn the_files_of_an_earlier_training_are_set_aside() {
         let directory = tempfile::tempdir().unwrap();
@@ -136,6 +143,12 @@ mod tests {
             for name in moved {
                 assert_eq!(std::fs::read_to_string(path(previous).join(name)).unwrap(), text);
             }
+        }
+        // Without a checkpoint too, which may have been deleted.
+        for (previous, name) in [("previous-3", MODEL), ("previous-4", "epoch-9.safetensors")] {
+            write(name, "");
+            start();
+            assert!(!path(name).exists() && path(previous).join(name).exists());
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use cotangent::optim::train::CHECKPOINT;
 use serde::Serialize;
 
 use crate::error::{AppError, Result};
@@ -48,7 +49,7 @@ impl SeedsOption {
     /// continue from.
     pub fn runs(self, first: u64, out: &Path, resume: bool, in_table: bool) -> Result<Vec<Run>> {
         let single = self.seeds == 1;
-        let checkpoint = |out: &Path| out.join("checkpoint.bin");
+        let checkpoint = |out: &Path| out.join(CHECKPOINT);
         if single && resume && !in_table {
             let checkpoint = checkpoint(out);
             std::fs::metadata(&checkpoint).map_err(AppError::io(&checkpoint))?;

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
-use cotangent::optim::train::{Epoch, Goal, History};
+use cotangent::optim::train::{Epoch, Goal, History, MODEL};
 use cotangent::prelude::*;
 use cotangent_apps_common::curves::{self, Series};
 use cotangent_apps_common::error::{AppError, Result};
@@ -22,7 +22,7 @@ use crate::examples::Example;
 use crate::loss::TypingLoss;
 use crate::metrics::Figures;
 use crate::model::{Counts, TypingModel};
-use crate::typer::{DESCRIPTION, Description, MODEL, evaluate};
+use crate::typer::{DESCRIPTION, Description, evaluate};
 
 /// The figures of an epoch on the dev mentions. They are kept in this file, for a run that is resumed.
 const EPOCHS: &str = "epochs.json";

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cotangent::optim::train::load_model;
+use cotangent::optim::train::{MODEL, load_model};
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::metrics;
@@ -22,9 +22,6 @@ use crate::words::Words;
 
 /// The file of a run that describes its model.
 pub(crate) const DESCRIPTION: &str = "typing.json";
-
-/// The file of a run with the parameters of its model.
-pub(crate) const MODEL: &str = "model.safetensors";
 
 /// Number of mentions that are classified together.
 const TOGETHER: usize = 128;

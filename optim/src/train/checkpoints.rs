@@ -15,7 +15,7 @@ use crate::train::error::{Cause, Kept, TrainError};
 pub const CHECKPOINT: &str = "checkpoint.bin";
 
 /// The file name of the best model in the output directory.
-const MODEL: &str = "model.safetensors";
+pub const MODEL: &str = "model.safetensors";
 
 /// The checkpoint files of a run: the last good checkpoint, and the next one until it is known to be good.
 /// The best model is handled alike: a better model replaces it only together with the next checkpoint. So the

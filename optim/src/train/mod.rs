@@ -30,7 +30,7 @@ mod model_file;
 mod trainer;
 
 pub use batches::{Batches, ByLength, Shuffled};
-pub use checkpoints::CHECKPOINT;
+pub use checkpoints::{CHECKPOINT, MODEL};
 pub use course::Taken;
 pub use error::{Cause, Kept, TrainError};
 pub use model_file::{load_model, save_model};

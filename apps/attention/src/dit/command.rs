@@ -176,7 +176,7 @@ impl Sample {
         }
         let names = if self.classes.is_empty() { sampler.classes() } else { &self.classes };
         let classes: Vec<u32> = names.iter().map(|name| sampler.class(name)).collect::<Result<_>>()?;
-        sampler.check_memory(self.count, classes.len())?;
+        sampler.check_memory(self.count, classes.len(), !sampler.config().latents)?;
         let wanted: Vec<u32> =
             classes.iter().flat_map(|&class| std::iter::repeat_n(class, self.count)).collect();
         let made = threads.run(|| sampler.sample(&wanted, &self.trained.sampling))?;

@@ -71,7 +71,7 @@ pub fn evaluate(
     let data = PictureData::read(directory, &reading)?;
     data.has_classes(directory, sampler.classes())?;
     let [train, test] = [data.train, data.test].map(|part| part.in_channels(sampler.channels()));
-    sampler.check_memory(count, 1)?;
+    sampler.check_memory(count, 1, false)?;
     let classes: Vec<u32> = (0..sampler.classes().len() as u32).cycle().take(count).collect();
     // Before the long part: what is wrong with the real pictures.
     let (train, test) = (classifier.features(&train), classifier.features(&test));

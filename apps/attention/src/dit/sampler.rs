@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use clap::Args;
-use cotangent::optim::train::load_model;
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::{memory, metrics, options};
@@ -14,8 +13,8 @@ use super::DitConfig;
 use super::diffusion::{Diffusion, TIMES, denoise, normal};
 use super::model::{DitModel, on_tape};
 use crate::attention::Scores;
-use crate::pictures::{Ends, Pictured, Pictures, join_patches};
-use crate::saved::{CONFIG, MODEL, Saved, check_size};
+use crate::pictures::{Ends, Pictured, Pictures, join_patches, raster};
+use crate::saved::{self, CONFIG, Saved};
 
 /// Number of pictures that are made together.
 const BATCH: usize = 32;
@@ -69,15 +68,15 @@ impl Sampler {
     /// If a file is missing, is no file of a model, or belongs to another run.
     pub fn load(directory: &Path, scores: &Scores, device: Device) -> Result<Self> {
         let path = directory.join(CONFIG);
-        let saved: Saved<Pictured<DitConfig>> = metrics::read_json(&path)?;
-        let config = &saved.config.config;
-        let score = saved.config.check(config.latents).and_then(|()| config.check(scores));
+        let of_run: Saved<Pictured<DitConfig>> = metrics::read_json(&path)?;
+        let config = &of_run.config.config;
+        let score = of_run.config.check(config.latents).and_then(|()| config.check(scores));
         let score = score.map_err(|e| AppError::content(&path, e.to_string()))?;
-        let Saved { config: Pictured { config, channels, classes }, run, .. } = saved;
+        let Saved { config: Pictured { config, channels, classes }, run, .. } = of_run;
         let ends = Ends { channels, classes: classes.len() };
-        check_size(directory, config.least_parameters(ends))?;
-        let mut model = DitModel::new(&config, &*score, ends, &mut rng::stream(0, "initial", 0));
-        load_model(&mut model, &directory.join(MODEL), run.as_deref())?;
+        let least = config.least_parameters(ends);
+        let model =
+            saved::load(directory, run.as_deref(), least, |rng| DitModel::new(&config, &*score, ends, rng))?;
         Ok(Sampler { model, config, ends, classes, device })
     }
 
@@ -109,13 +108,16 @@ impl Sampler {
         })
     }
 
-    /// Checks that so many pictures fit in memory: `count` of each of some classes.
+    /// Checks that so many pictures fit in memory: `count` of each of some classes, and the sheet that shows
+    /// them, if there is one.
     ///
     /// # Errors
     /// If they do not.
-    pub fn check_memory(&self, count: usize, classes: usize) -> Result<()> {
+    pub fn check_memory(&self, count: usize, classes: usize, is_shown: bool) -> Result<()> {
         let (side, channels) = (self.config.side(), self.ends.channels);
-        let bytes = memory::bytes::<f32>(&[count, classes, side, side, channels]);
+        let sheet = if is_shown { raster::sheet_bytes(side, channels) } else { 0.0 };
+        let bytes = memory::bytes::<f32>(&[count, classes, side, side, channels])
+            + sheet * count as f64 * classes as f64;
         memory::check(&[("count", count)], "the pictures", bytes)
     }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use cotangent::layers::Score;
 use cotangent::layers::score::least_dimensions;
-use cotangent::optim::train::load_model;
+use cotangent::optim::train::{MODEL, load_model};
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::interval::Interval;
@@ -91,9 +91,6 @@ pub struct GraphMetrics {
     /// Test accuracy or micro-averaged F1, from 0 to 1: the mean over the seeds and its 95 % interval.
     pub test: Interval,
 }
-
-/// The model of the first seed.
-const MODEL: &str = "model.safetensors";
 
 /// Trains a model for each seed. Writes `metrics.json`, and `seed-N.json` for each seed N. For the first
 /// seed it also writes `model.safetensors`, `curves.svg`, and for each layer `embeddings-1.svg` and so on:

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use cotangent::layers::Score;
-use cotangent::optim::train::{Batches, History, Trainer, save_model};
+use cotangent::optim::train::{Batches, History, MODEL, Trainer, save_model};
 use cotangent::prelude::*;
 use cotangent_apps_common::curves::{self, Series};
 use cotangent_apps_common::error::Result;
@@ -16,7 +16,7 @@ use cotangent_apps_common::training::figures;
 use super::data::{GraphData, Split};
 use super::model::GraphModel;
 use super::pictures::embeddings;
-use super::{Decided, GraphConfig, MODEL, Outcome};
+use super::{Decided, GraphConfig, Outcome};
 
 /// An epoch is one batch of one item, the whole graph. The item has the number of the epoch.
 pub(crate) struct WholeGraph;

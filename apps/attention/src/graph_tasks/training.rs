@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use cotangent::optim::train::{Batches, Goal, History, Progress, save_model};
+use cotangent::optim::train::{Batches, Goal, History, MODEL, Progress, save_model};
 use cotangent::prelude::*;
 use cotangent_apps_common::curves::{self, NEITHER, Series};
 use cotangent_apps_common::error::Result;
@@ -25,7 +25,6 @@ use crate::attention::Scores;
 
 /// The files beside those of every training.
 const PICTURES: [&str; 2] = ["accuracy.svg", "radii.svg"];
-const MODEL: &str = "model.safetensors";
 
 /// Steps for which examples may be ready before they are taken.
 const AHEAD: usize = 4;

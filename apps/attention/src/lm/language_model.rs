@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use cotangent::optim::train::load_model;
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::metrics;
@@ -15,7 +14,7 @@ use super::training::perplexity;
 use super::vocabulary::Vocabulary;
 use super::{LmConfig, Perplexity, Sampling};
 use crate::attention::Scores;
-use crate::saved::{CONFIG, MODEL, Saved, check_size};
+use crate::saved::{self, CONFIG, Saved};
 
 /// A trained model.
 pub struct LanguageModel {
@@ -32,15 +31,16 @@ impl LanguageModel {
     /// If a file is missing, is no file of a model, or belongs to another run.
     pub fn load(directory: &Path, scores: &Scores, device: Device) -> Result<Self> {
         let path = directory.join(CONFIG);
-        let saved: Saved<LmConfig> = metrics::read_json(&path)?;
-        let score = saved.config.check(scores).map_err(|e| AppError::content(&path, e.to_string()))?;
-        let file = directory.join(Vocabulary::file(saved.config.tokens));
-        let vocabulary = Vocabulary::load(&file, saved.config.tokens)?;
-        saved.has_vocabulary(vocabulary.fingerprint(), &file)?;
-        let Saved { config, run, .. } = saved;
-        check_size(directory, config.least_parameters(vocabulary.size()))?;
-        let mut model = LmModel::new(&config, &*score, vocabulary.size(), &mut rng::stream(0, "initial", 0));
-        load_model(&mut model, &directory.join(MODEL), run.as_deref())?;
+        let of_run: Saved<LmConfig> = metrics::read_json(&path)?;
+        let score = of_run.config.check(scores).map_err(|e| AppError::content(&path, e.to_string()))?;
+        let file = directory.join(Vocabulary::file(of_run.config.tokens));
+        let vocabulary = Vocabulary::load(&file, of_run.config.tokens)?;
+        of_run.has_vocabulary(vocabulary.fingerprint(), &file)?;
+        let Saved { config, run, .. } = of_run;
+        let least = config.least_parameters(vocabulary.size());
+        let model = saved::load(directory, run.as_deref(), least, |rng| {
+            LmModel::new(&config, &*score, vocabulary.size(), rng)
+        })?;
         Ok(LanguageModel { model, vocabulary, config, device })
     }
 

@@ -174,7 +174,7 @@ pub(super) fn resized(pixels: Vec<u8>, shape: [usize; 4], side: Option<usize>) -
         pixels
     } else {
         let resized = |picture: &[u8]| {
-            let picture = raster::from_pixels(picture, [height, width, channels]);
+            let picture = raster::from_pixels(picture.to_vec(), [height, width, channels]);
             raster::pixels(&raster::square(&picture, side), channels)
         };
         pixels.par_chunks(height * width * channels).flat_map_iter(resized).collect()

@@ -29,7 +29,10 @@ pub fn square(image: &DynamicImage, side: usize) -> DynamicImage {
     if (image.width(), image.height()) == (side, side) {
         return image.clone();
     }
-    image.resize_to_fill(side, side, FilterType::Triangle)
+    // Cut first: a picture that is thousands of times as long as it is wide would be enlarged as a whole.
+    let shorter = image.width().min(image.height());
+    let [left, top] = [image.width(), image.height()].map(|length| (length - shorter) / 2);
+    image.crop_imm(left, top, shorter, shorter).resize_exact(side, side, FilterType::Triangle)
 }
 
 /// The pixels of a picture, `[height, width, channels]`, grey or in three colours. Transparency is left out.
@@ -44,8 +47,8 @@ pub fn pixels(image: &DynamicImage, channels: usize) -> Vec<u8> {
 ///
 /// # Panics
 /// If there are not as many pixels.
-pub fn from_pixels(pixels: &[u8], [height, width, channels]: [usize; 3]) -> DynamicImage {
-    let (width, height, pixels) = (width as u32, height as u32, pixels.to_vec());
+pub fn from_pixels(pixels: Vec<u8>, [height, width, channels]: [usize; 3]) -> DynamicImage {
+    let (width, height) = (width as u32, height as u32);
     match channels {
         1 => GrayImage::from_raw(width, height, pixels).map(DynamicImage::from),
         _ => RgbImage::from_raw(width, height, pixels).map(DynamicImage::from),
@@ -55,8 +58,9 @@ pub fn from_pixels(pixels: &[u8], [height, width, channels]: [usize; 3]) -> Dyna
 
 /// Pixels in another number of channels: grey ones get three equal colours, colours become their brightness.
 pub(super) fn in_channels(pixels: &[u8], from: usize, to: usize) -> Vec<u8> {
-    let picture = from_pixels(pixels, [pixels.len() / from, 1, from]);
-    self::pixels(&picture, to)
+    // In parts, because a picture has fewer than 2³² rows.
+    let convert = |part: &[u8]| self::pixels(&from_pixels(part.to_vec(), [part.len() / from, 1, from]), to);
+    pixels.chunks(from << 20).flat_map(convert).collect()
 }
 
 /// Pictures side by side in so many columns, on white. Small ones are enlarged by a whole number.
@@ -78,7 +82,13 @@ pub fn sheet(pictures: &Pictures, columns: usize) -> DynamicImage {
             pixels[to..to + channels].copy_from_slice(&picture[from..from + channels]);
         }
     }
-    from_pixels(&pixels, [height, width, channels])
+    from_pixels(pixels, [height, width, channels])
+}
+
+/// Bytes that each picture of a sheet takes, the file that is written of it included.
+pub fn sheet_bytes(side: usize, channels: usize) -> f64 {
+    let cell = side * (SHOWN / side.max(1)).max(1) + GAP;
+    2.0 * (cell * cell * channels) as f64
 }
 
 /// Pixels that a picture of a sheet has along a side, or nearly, and pixels between two.

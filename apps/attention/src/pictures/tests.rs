@@ -328,6 +328,15 @@ fn digits_have_their_size() {
     assert_eq!(*data.train.pixels.iter().max().unwrap(), 255);
 }
 
+/// Of a picture that is far longer than wide, the middle is taken, and the rest is not enlarged first.
+#[test]
+fn thin_pictures_are_cut_first() {
+    let pixels = (0..1_000_001).map(|row: u32| if row == 500_000 { 200 } else { 0 }).collect();
+    let image = raster::from_pixels(pixels, [1_000_001, 1, 1]);
+    let middle = raster::square(&image, 224).to_luma8();
+    assert!(middle.dimensions() == (224, 224) && middle.as_raw().iter().all(|&pixel| pixel == 200));
+}
+
 #[test]
 fn numbers_and_bytes_are_the_same_pictures() {
     let bytes = Pictures { side: 2, channels: 1, pixels: vec![0, 1, 100, 255], labels: vec![3] };
@@ -340,6 +349,7 @@ fn numbers_and_bytes_are_the_same_pictures() {
     let three = Pictures { pixels: bytes.pixels.repeat(3), labels: vec![0; 3], ..bytes };
     let sheet = raster::sheet(&three, 2).to_luma8();
     assert_eq!(sheet.dimensions(), (2 * 66 + 2, 2 * 66 + 2));
+    assert!(raster::sheet_bytes(2, 1) * 3.0 > f64::from(sheet.width() * sheet.height()));
     let shades = [(0, 0), (2, 2), (35, 35), (68 + 32, 2), (2, 68 + 32), (100, 100)];
     assert_eq!(shades.map(|(x, y)| sheet.get_pixel(x, y).0[0]), [255, 0, 255, 1, 100, 255]);
 }

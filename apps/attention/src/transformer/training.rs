@@ -3,7 +3,7 @@
 use cotangent::engine::files::atomic;
 use cotangent::engine::loss::IGNORE;
 use cotangent::optim::Average;
-use cotangent::optim::train::{Batches, Goal, History, load_model, save_model};
+use cotangent::optim::train::{Batches, Goal, History, MODEL, load_model, save_model};
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::metrics::Training;
@@ -20,7 +20,7 @@ use super::parallel_text::ParallelText;
 use super::translator::fits;
 use super::{Search, TransformerConfig, TransformerMetrics, bleu};
 use crate::attention::Scores;
-use crate::saved::{CONFIG, MODEL, Saved, TOKENIZER};
+use crate::saved::{CONFIG, Saved, TOKENIZER};
 use crate::training::{adam, mean_loss};
 
 /// The translations of the test sentences.
@@ -50,8 +50,11 @@ pub fn train(
         Bpe::train(sentences, config.vocabulary)?
     };
     let data = Encoded::new(text, &bpe, config.longest);
-    if data.train.is_empty() || data.validation.is_empty() {
-        return Err(AppError::usage(format!("--longest {}: all sentences are longer", config.longest)));
+    for (part, pairs) in [("training", &data.train), ("validation", &data.validation)] {
+        if pairs.is_empty() {
+            let message = format!("--longest {}: all {part} sentences are longer", config.longest);
+            return Err(AppError::usage(message));
+        }
     }
     memory::training(&config.sizes(), config.least_parameters(bpe.size()), Precision::F32)?;
     let mut rng = rng::stream(config.seed, "initial", 0);

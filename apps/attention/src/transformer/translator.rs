@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use clap::ValueEnum;
-use cotangent::optim::train::load_model;
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::metrics;
@@ -13,7 +12,7 @@ use super::heatmap::{self, Heatmap};
 use super::model::TransformerModel;
 use super::{Search, TransformerConfig};
 use crate::attention::Scores;
-use crate::saved::{CONFIG, MODEL, Saved, TOKENIZER, check_size};
+use crate::saved::{self, CONFIG, Saved, TOKENIZER};
 
 /// Checks that the model has positions for all sentences.
 pub(super) fn fits(model: &TransformerModel, sources: &[Vec<u32>]) -> Result<()> {
@@ -51,15 +50,15 @@ impl Translator {
     /// If a file is missing, is no file of a model, or belongs to another run.
     pub fn load(directory: &Path, scores: &Scores, device: Device) -> Result<Self> {
         let (path, tokenizer) = (directory.join(CONFIG), directory.join(TOKENIZER));
-        let saved: Saved<TransformerConfig> = metrics::read_json(&path)?;
-        let score = saved.config.check(scores).map_err(|e| AppError::content(&path, e.to_string()))?;
+        let of_run: Saved<TransformerConfig> = metrics::read_json(&path)?;
+        let score = of_run.config.check(scores).map_err(|e| AppError::content(&path, e.to_string()))?;
         let bpe = Bpe::load(&tokenizer)?;
-        saved.has_vocabulary(bpe.fingerprint(), &tokenizer)?;
-        let Saved { config, run, .. } = saved;
-        check_size(directory, config.least_parameters(bpe.size()))?;
-        let mut model =
-            TransformerModel::new(&config, &*score, bpe.size(), &mut rng::stream(0, "initial", 0));
-        load_model(&mut model, &directory.join(MODEL), run.as_deref())?;
+        of_run.has_vocabulary(bpe.fingerprint(), &tokenizer)?;
+        let Saved { config, run, .. } = of_run;
+        let least = config.least_parameters(bpe.size());
+        let model = saved::load(directory, run.as_deref(), least, |rng| {
+            TransformerModel::new(&config, &*score, bpe.size(), rng)
+        })?;
         Ok(Translator { model, bpe, device })
     }
 
@@ -92,13 +91,15 @@ impl Translator {
         fits(&self.model, std::slice::from_ref(&source))?;
         let translation =
             search.translate(&self.model, std::slice::from_ref(&source), &self.device).remove(0);
+        // The picture begins with the start token, which has a position too.
+        let shown = &translation[..translation.len().min(self.model.longest - 1)];
         let with_end = [&source[..], &[END]].concat();
         let columns = self.bpe.parts(&with_end);
         let (weights, rows) = match queries {
             Queries::Source => (self.model.weights_within(&with_end, &self.device), columns.clone()),
             Queries::Translation => (
-                self.model.weights(&with_end, &translation, &self.device),
-                self.bpe.parts(&[&translation[..], &[END]].concat()),
+                self.model.weights(&with_end, shown, &self.device),
+                self.bpe.parts(&[shown, &[END]].concat()),
             ),
         };
         let title = |head: usize| format!("head {}", head + 1);

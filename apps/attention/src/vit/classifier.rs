@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use cotangent::optim::train::load_model;
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::metrics;
@@ -16,7 +15,7 @@ use super::overlay::{self, Overlay};
 use super::tested::{Tested, features, test};
 use crate::attention::Scores;
 use crate::pictures::{Ends, PictureData, Pictured, Pictures, Reading, raster};
-use crate::saved::{CONFIG, MODEL, Saved, check_size};
+use crate::saved::{self, CONFIG, Saved};
 
 /// A class of a picture.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -43,14 +42,14 @@ impl Classifier {
     /// If a file is missing, is no file of a model, or belongs to another run.
     pub fn load(directory: &Path, scores: &Scores, device: Device) -> Result<Self> {
         let path = directory.join(CONFIG);
-        let saved: Saved<Pictured<VitConfig>> = metrics::read_json(&path)?;
-        let score = saved.config.check(false).and_then(|()| saved.config.config.check(scores));
+        let of_run: Saved<Pictured<VitConfig>> = metrics::read_json(&path)?;
+        let score = of_run.config.check(false).and_then(|()| of_run.config.config.check(scores));
         let score = score.map_err(|e| AppError::content(&path, e.to_string()))?;
-        let Saved { config: Pictured { config, channels, classes }, run, .. } = saved;
+        let Saved { config: Pictured { config, channels, classes }, run, .. } = of_run;
         let ends = Ends { channels, classes: classes.len() };
-        check_size(directory, config.least_parameters(ends.channels, ends.classes))?;
-        let mut model = VitModel::new(&config, &*score, ends, &mut rng::stream(0, "initial", 0));
-        load_model(&mut model, &directory.join(MODEL), run.as_deref())?;
+        let least = config.least_parameters(ends.channels, ends.classes);
+        let model =
+            saved::load(directory, run.as_deref(), least, |rng| VitModel::new(&config, &*score, ends, rng))?;
         Ok(Classifier { model, config, ends, classes, device })
     }
 

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use cotangent::engine::files::checkpoint;
+use cotangent::optim::train::CHECKPOINT;
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::progress::{Figure, Progress};
@@ -24,9 +25,6 @@ use crate::train::config::EmbeddingConfig;
 use crate::train::epochs::{self, Epochs, Pass};
 use crate::train::parameters::Parameters;
 use crate::train::points::Shared;
-
-/// The file name of the checkpoint. It is written last, when all parts that it names are there.
-pub(crate) const CHECKPOINT: &str = "checkpoint.bin";
 
 /// Version of [`State`].
 const VERSION: u32 = 2;
@@ -87,6 +85,7 @@ impl State {
         Ok(checkpoint::load(&directory.join(CHECKPOINT), VERSION)?)
     }
 
+    /// Last, when all parts that it names are there.
     fn write(&self, directory: &Path) -> Result<()> {
         Ok(checkpoint::save(&directory.join(CHECKPOINT), VERSION, self)?)
     }

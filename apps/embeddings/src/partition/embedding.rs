@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use cotangent::optim::train::CHECKPOINT;
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::geometry::Geometry;
@@ -16,7 +17,7 @@ use crate::evaluate::neighbours::Neighbour;
 use crate::evaluate::reconstruction::{Ranking, Sample, Score, TOGETHER, count_among};
 use crate::files::embeddings::{Blocks, Embeddings};
 use crate::graph::names::Names;
-use crate::partition::course::{CHECKPOINT, State};
+use crate::partition::course::State;
 use crate::partition::parts::DiskParts;
 use crate::partition::store::StoredGraph;
 use crate::train::parameters::Parameters;

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use cotangent::optim::exchange::Exchange;
 use cotangent_apps_common::error::{AppError, Result};
 
-use crate::partition::course::CHECKPOINT;
+use cotangent::optim::train::CHECKPOINT;
 
 /// The name of a file by which a rank sees whether it has the same disk as rank 0.
 const TOKEN: &str = "rank-0.token";

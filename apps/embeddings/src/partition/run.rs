@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use cotangent::optim::exchange::{Alone, Exchange};
+use cotangent::optim::train::CHECKPOINT;
 use cotangent::prelude::Manifold;
 use cotangent_apps_common::command_line::RUN;
 use cotangent_apps_common::error::{AppError, Result};
@@ -15,7 +16,7 @@ use cotangent_apps_common::training::TrainingConfig;
 use cotangent_apps_common::{metrics, note, options, output, ranks, say};
 
 use crate::evaluate::reconstruction::Sample;
-use crate::partition::course::{CHECKPOINT, Course, State};
+use crate::partition::course::{Course, State};
 use crate::partition::embedding::{PartEmbedding, disk_parts};
 use crate::partition::job;
 use crate::partition::parts;
@@ -274,8 +275,12 @@ fn prepare_graph(
     Ok(())
 }
 
-/// Moves what an earlier training has left into a directory of its own; also its graph, if another comes.
+/// Moves what an earlier training has left into a directory of its own; also its graph, if another comes. What
+/// there is without a checkpoint, which may be large, is of no use.
 fn set_aside(directory: &Path, graph: bool) -> Result<()> {
+    if !directory.join(CHECKPOINT).exists() {
+        return Ok(());
+    }
     output::set_aside(directory, |name| {
         WRITTEN.contains(&name) || parts::is_part(name) || graph && store::is_of_graph(name)
     })

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
-use cotangent::optim::train::{Goal, History, Progress, TrainError, save_model};
+use cotangent::optim::train::{Goal, History, MODEL, Progress, TrainError, save_model};
 use cotangent::prelude::*;
 use cotangent_apps_common::attention::Scores;
 use cotangent_apps_common::error::Result;
@@ -23,7 +23,6 @@ use super::{TourMetrics, pictures};
 
 /// The pictures beside the learning curves.
 const PICTURES: [&str; 1] = ["tours.svg"];
-pub(super) const MODEL: &str = "model.safetensors";
 
 /// Trains an agent and writes `metrics.json`, `model.safetensors` (the last value network), `curves.svg`,
 /// `tours.svg` and the checkpoint. It uses the current thread pool; the result does not depend on the pool's

@@ -7,7 +7,7 @@ mod train;
 use std::path::Path;
 
 use clap::{Parser, Subcommand};
-use cotangent::optim::train::load_model;
+use cotangent::optim::train::{MODEL, load_model};
 use cotangent_apps_common::application::Application;
 use cotangent_apps_common::attention::Scores;
 use cotangent_apps_common::command_line::parse_app_with;
@@ -18,7 +18,6 @@ pub use solve::SolveMetrics;
 
 use super::TourMetrics;
 use super::model::ValueNetwork;
-use super::training::MODEL;
 
 /// The application `tours`.
 pub const APP: Application = Application {
