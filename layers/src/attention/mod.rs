@@ -108,7 +108,7 @@ impl<T: Float> Attention<T> {
     }
 
     /// The same attention with γ and c for each of so many heads, which start where they are. Queries and keys
-    /// are then `[…, heads, n, d]`. Along the edges of a graph, all heads have the same.
+    /// are then `[…, heads, n, d]`. [`along_edges`](Self::along_edges) takes no such attention.
     pub fn by_head(mut self, heads: usize) -> Self {
         for number in [&mut self.sharpness, &mut self.offset] {
             let start = number.value().data()[0];

@@ -73,7 +73,8 @@ pub struct LmConfig {
     /// --tokens bpe, which needs 300 or more].
     #[arg(long, help_heading = "Data")]
     pub vocabulary: Option<usize>,
-    /// Words that occur less often in the training text become one token, that of unknown words.
+    /// Words that occur less often in the training text become one token, that of unknown words. For --tokens
+    /// words.
     #[arg(long, default_value_t = 1, help_heading = "Data")]
     pub min_count: u64,
     /// How words become vectors, and states become probabilities of words [default: adaptive, but plain with
@@ -225,6 +226,14 @@ impl LmConfig {
         if (self.tokens, self.output) == (TokensOption::Bpe, OutputOption::Adaptive) {
             let message = "--output adaptive: --tokens words is needed, which are numbered by frequency";
             return Err(AppError::usage(message));
+        }
+        if self.tokens == TokensOption::Bpe {
+            if self.min_count > 1 {
+                let message = format!("--min-count {}: --tokens bpe has parts of rare words", self.min_count);
+                return Err(AppError::usage(message));
+            }
+            let tokens = self.vocabulary.unwrap_or(1);
+            options::parameters(&[("vocabulary", tokens)], self.width as f64 * tokens as f64)?;
         }
         options::parameters(&self.sizes(), self.least_parameters(1))?;
         let score = body.score(scores)?;

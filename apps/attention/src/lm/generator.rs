@@ -85,7 +85,7 @@ impl<'a> Generator<'a> {
     /// Continues a text of at least one token by this many tokens, which are drawn one by one.
     pub(super) fn continues(&mut self, start: &[u32], count: usize, sampling: &Sampling) -> Vec<u32> {
         let mut rng = rng::stream(sampling.seed, "sample", 0);
-        let mut text = Vec::with_capacity(count);
+        let mut text = Vec::new();
         let mut next = start.to_vec();
         while text.len() < count {
             let (tokens, logs) = self.add(&next, sampling.top_k.unwrap_or(usize::MAX));

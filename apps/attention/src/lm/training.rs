@@ -31,7 +31,7 @@ pub fn train(text: &LmText, config: &LmConfig, scores: &Scores, options: &RunOpt
     let score = config.check(scores)?;
     let _held = output::hold(&options.out)?;
     let vocabulary = if options.resume {
-        Vocabulary::load(&options.out.join(Vocabulary::file(config.tokens)), config.tokens)?
+        Vocabulary::of_run(&options.out, config.tokens)?
     } else {
         Vocabulary::learn(&text.train.lines, config)?
     };

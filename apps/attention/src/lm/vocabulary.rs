@@ -131,6 +131,22 @@ impl Vocabulary {
         }
     }
 
+    /// Reads the vocabulary in the directory of a run that is resumed.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is one of other tokens.
+    pub(super) fn of_run(directory: &Path, tokens: TokensOption) -> Result<Self> {
+        let other = match tokens {
+            TokensOption::Words => TokensOption::Bpe,
+            TokensOption::Bpe => TokensOption::Words,
+        };
+        let [path, other] = [tokens, other].map(|tokens| directory.join(Vocabulary::file(tokens)));
+        if !path.exists() && other.exists() {
+            return Err(AppError::content(&other, "a run with another --tokens"));
+        }
+        Vocabulary::load(&path, tokens)
+    }
+
     /// Reads a file that [`save`](Self::save) wrote.
     ///
     /// # Errors

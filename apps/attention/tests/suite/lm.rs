@@ -114,7 +114,7 @@ fn every_kind_of_model_trains() {
     let runs = [
         "--output plain --attention umbral --positions learned",
         "--attention entailment --light 0.5 --untied",
-        "--attention umbral-finite --norm post --learn-sharpness",
+        "--attention umbral-finite --norm post --learn-sharpness --sharpness-by-head",
         "--attention penumbral-released --positions hyperbolic",
         "--attention umbral-released --radius 1 --key-dim 4 --attention-dropout 0.1",
         "--attention distance --aggregate barycentre --weights sigmoid",
@@ -202,6 +202,11 @@ fn bad_options_get_one_line() {
     assert_eq!(message, "--output adaptive: --tokens words is needed, which are numbered by frequency");
     let small = ["--block", "16", "--tokens", "bpe", "--vocabulary", "20"];
     assert_eq!(fails(&small), "--vocabulary 20: 300 or more are needed");
+    let rare = fails(&["--tokens", "bpe", "--min-count", "2"]);
+    assert_eq!(rare, "--min-count 2: --tokens bpe has parts of rare words");
+    let message = fails(&["--tokens", "bpe", "--vocabulary", "10000000000000"]);
+    assert!(message.starts_with("--vocabulary 10000000000000: a model of "), "{message}");
+    assert_eq!(fails(&["--sharpness-by-head"]), "--sharpness-by-head: --learn-sharpness is needed");
     for option in ["--width", "--heads", "--hidden", "--head-dim", "--key-dim"] {
         let message = fails(&[option, "18446744073709551615"]);
         assert!(message.contains("--") && message.contains(" GB of memory"), "{message}");
@@ -250,6 +255,8 @@ fn a_run_with_other_options_or_text_is_not_resumed() {
         let end = format!("checkpoint.bin: the checkpoint does not fit: a run with another {}", option[0]);
         assert!(message.ends_with(&end), "{message}");
     }
+    let message = training_fails(&path, &out, &[&resume[..], &["--tokens", "bpe"]].concat());
+    assert!(message.ends_with("vocabulary.txt: a run with another --tokens"), "{message}");
     let other = d.write("other.txt", sentences(300..450));
     let message = training_fails(&path, &out, &[&resume[..], &["--train", &other]].concat());
     let end = "checkpoint.bin: the checkpoint does not fit: a run on other text";
