@@ -2,6 +2,7 @@
 
 use cotangent::prelude::*;
 use cotangent_apps_common::error::Result;
+use cotangent_apps_common::say;
 use rayon::prelude::*;
 
 /// Adam as transformers use it (Vaswani et al. 2017, section 5.3), with decoupled weight decay and a largest
@@ -19,6 +20,14 @@ pub(crate) const PARTS: [usize; 2] = [4, 1];
 /// The learning rate rises for some steps, then it falls to 0 along half a cosine, at the last of all steps.
 pub(crate) fn falling(warm_up: u64, steps: u64) -> Schedule {
     Schedule::Constant.warm_up(warm_up).cosine(steps.saturating_sub(warm_up), 0.0)
+}
+
+/// Prints the learned factors of the scores, if there are any.
+pub(crate) fn report_sharpness(factors: &[f64]) {
+    if !factors.is_empty() {
+        let factors: Vec<String> = factors.iter().map(|factor| format!("{factor:.3}")).collect();
+        say!("learned factors of the scores: {}", factors.join(", "));
+    }
 }
 
 /// What `evaluate` returns for each batch. They are computed in parallel.

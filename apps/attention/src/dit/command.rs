@@ -16,6 +16,7 @@ use super::{DitConfig, DitData, DitEvaluated, DitMetrics, DitSampling, Sampler, 
 use crate::attention::Scores;
 use crate::pictures::raster;
 use crate::saved::Running;
+use crate::training::report_sharpness;
 use crate::vit::Classifier;
 
 /// The application `dit`.
@@ -162,6 +163,7 @@ impl Train {
 
 fn report(metrics: &DitMetrics) {
     say!("{}", metrics.training.text(metrics.pictures[0], "pictures"));
+    report_sharpness(&metrics.sharpness);
     say!("mean squared error of the noise: validation {:.4}, test {:.4}", metrics.validation, metrics.test);
 }
 

@@ -16,6 +16,7 @@ use super::text::{Lines, LmText};
 use super::{LanguageModel, LmConfig, LmMetrics, Perplexity, Sampling, train};
 use crate::attention::Scores;
 use crate::saved::Running;
+use crate::training::report_sharpness;
 
 /// The application `lm`.
 pub const APP: Application = Application {
@@ -170,6 +171,7 @@ impl Train {
 fn report(metrics: &LmMetrics) {
     let training = metrics.training.text(metrics.tokens[0], "tokens");
     say!("{training}; {} parameters are in layers", metrics.layer_parameters);
+    report_sharpness(&metrics.sharpness);
     say!("validation: {}", text(&metrics.validation));
     metrics.test.iter().for_each(|perplexity| say!("test: {}", text(perplexity)));
 }

@@ -141,6 +141,7 @@ impl Task for LmTask<'_> {
         Ok(LmMetrics {
             config: (*config).clone(),
             training: Training::new(model, history, self.device),
+            sharpness: config.options.learned_sharpness(&*model),
             tokens: streams.each_ref().map(Stream::len),
             unknown: streams.each_ref().map(|stream| stream.unknown),
             vocabulary: self.vocabulary.size(),

@@ -21,6 +21,7 @@ use super::comparison::{self, Line};
 use super::parallel_text::ParallelText;
 use super::{Queries, Search, TransformerConfig, TransformerMetrics, Translator, train};
 use crate::attention::Scores;
+use crate::training::report_sharpness;
 
 /// The application `transformer`.
 pub const APP: Application = Application {
@@ -344,10 +345,7 @@ fn report(metrics: &TransformerMetrics) {
     }
     let training = metrics.training.text(metrics.tokens, "target tokens");
     say!("{training}; validation loss {:.4}", metrics.validation);
-    if !metrics.sharpness.is_empty() {
-        let factors: Vec<String> = metrics.sharpness.iter().map(|factor| format!("{factor:.3}")).collect();
-        say!("learned factors of the scores: {}", factors.join(", "));
-    }
+    report_sharpness(&metrics.sharpness);
     say!("{}", metrics.test);
     say!("{}", metrics.signature);
 }

@@ -16,6 +16,7 @@ use super::{Classifier, Tested, VitConfig, VitMetrics, train};
 use crate::attention::Scores;
 use crate::pictures::PictureData;
 use crate::saved::Running;
+use crate::training::report_sharpness;
 
 /// The application `vit`.
 pub const APP: Application = Application {
@@ -168,6 +169,7 @@ impl Train {
 fn report(metrics: &VitMetrics) {
     let (training, accuracy) = (metrics.training.text(metrics.pictures[0], "pictures"), metrics.validation);
     say!("{training}; validation accuracy {:.2} %", 100.0 * accuracy);
+    report_sharpness(&metrics.sharpness);
     say!("test: {}", text(&metrics.test));
 }
 

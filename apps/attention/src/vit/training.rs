@@ -110,6 +110,7 @@ impl Task for VitTask<'_> {
         Ok(VitMetrics {
             config: (*config).clone(),
             training: Training::new(model, history, device),
+            sharpness: config.options.learned_sharpness(&*model),
             data: data.name.clone(),
             pictures: data.counts(),
             held_out: data.held_out.iter().map(|&part| part.to_owned()).collect(),

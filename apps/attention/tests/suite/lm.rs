@@ -124,6 +124,10 @@ fn every_kind_of_model_trains() {
     for (i, more) in runs.into_iter().enumerate() {
         let (printed, metrics, out) = run(&d, &path, &format!("run{i}"), &format!("{more} --epochs 1"));
         assert!(metrics.test.iter().all(|test| test.perplexity.is_finite()), "{more}: {printed}");
+        // One layer with two heads.
+        let learned = if more.contains("by-head") { 2 } else { 0 };
+        assert_eq!(metrics.sharpness.len(), learned, "{more}");
+        assert_eq!(printed.contains("\nlearned factors of the scores: "), learned > 0, "{printed}");
         let evaluated = LM.succeeds(&["evaluate", &out, &path]);
         assert!(evaluated.contains(&format!("(loss {:.4}, ", metrics.test[1].loss)), "{more}: {evaluated}");
         let made = LM.succeeds(&["generate", &out, "--prompt", ". ."]);
