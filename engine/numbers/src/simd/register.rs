@@ -178,6 +178,58 @@ mod x86_64 {
         |m, a, b| _mm512_mask_blend_pd(m, b, a); _cvtmask8_u32(m)
     }
 
+    /// Slices that are shorter than a register. The lanes beyond their end are loaded as 1, so that formulas raise
+    /// no exception there. By a mask: a copy to whole registers would take as long as their formula.
+    macro_rules! parts {
+        ($register:ident $t:ident: |$len:ident| $mask:expr, |$x:ident, $in:ident| $load:expr, $store:ident) => {
+            impl $register {
+                #[inline(always)]
+                fn load_part(x: &[$t]) -> Self {
+                    let ($len, $x) = (x.len(), x.as_ptr());
+                    // SAFETY: only called where the processor has the instructions; no element is read whose lane
+                    // is not in the mask.
+                    unsafe {
+                        let $in = $mask;
+                        $register($load)
+                    }
+                }
+                #[inline(always)]
+                fn store_part(self, out: &mut [$t]) {
+                    let $len = out.len();
+                    // SAFETY: a value of this type exists only where the processor has the instructions; no element
+                    // is written whose lane is not in the mask.
+                    unsafe { $store(out.as_mut_ptr(), $mask, self.0) }
+                }
+            }
+        };
+    }
+    parts! {
+        F32x8 f32: |len| _mm256_loadu_si256(TAKEN_8[8 - len..].as_ptr().cast()),
+        |x, taken| {
+            let mask = _mm256_castsi256_ps(taken);
+            _mm256_blendv_ps(_mm256_set1_ps(1.0), _mm256_maskload_ps(x, taken), mask)
+        }, _mm256_maskstore_ps
+    }
+    parts! {
+        F64x4 f64: |len| _mm256_loadu_si256(TAKEN_4[4 - len..].as_ptr().cast()),
+        |x, taken| {
+            let mask = _mm256_castsi256_pd(taken);
+            _mm256_blendv_pd(_mm256_set1_pd(1.0), _mm256_maskload_pd(x, taken), mask)
+        }, _mm256_maskstore_pd
+    }
+    parts! {
+        F32x16 f32: |len| ((1_u32 << len) - 1) as __mmask16,
+        |x, taken| _mm512_mask_loadu_ps(_mm512_set1_ps(1.0), taken, x), _mm512_mask_storeu_ps
+    }
+    parts! {
+        F64x8 f64: |len| ((1_u32 << len) - 1) as __mmask8,
+        |x, taken| _mm512_mask_loadu_pd(_mm512_set1_pd(1.0), taken, x), _mm512_mask_storeu_pd
+    }
+
+    /// Lanes that a mask takes, and as many that it does not.
+    static TAKEN_8: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
+    static TAKEN_4: [i64; 8] = [-1, -1, -1, -1, 0, 0, 0, 0];
+
     macro_rules! operators {
         ($register:ident; $($trait:ident $method:ident $instruction:ident;)*) => { $(
             impl $trait for $register {
@@ -283,17 +335,12 @@ mod x86_64 {
                 }
                 #[inline(always)]
                 fn load(x: &[$t]) -> Self {
-                    let padded;
-                    let block: &[$t; $width] = match x.first_chunk() {
-                        Some(block) => block,
-                        None => {
-                            padded = Lanes::load(x, 1.0).to_array();
-                            &padded
-                        }
-                    };
-                    // SAFETY: only called where the processor has the instruction; as many elements are
-                    // read as there are.
-                    unsafe { $register($load(block.as_ptr())) }
+                    match x.first_chunk::<$width>() {
+                        // SAFETY: only called where the processor has the instruction; as many elements are
+                        // read as there are.
+                        Some(block) => unsafe { $register($load(block.as_ptr())) },
+                        None => Self::load_part(x),
+                    }
                 }
                 #[inline(always)]
                 fn store(self, out: &mut [$t]) {
@@ -302,10 +349,7 @@ mod x86_64 {
                         // are written as there are.
                         return unsafe { $store(block.as_mut_ptr(), self.0) };
                     }
-                    let mut block = [0.0; $width];
-                    // SAFETY: as above.
-                    unsafe { $store(block.as_mut_ptr(), self.0) };
-                    Lanes::from(block).store(out);
+                    self.store_part(out);
                 }
                 #[inline(always)]
                 fn mul_add(self, b: Self, c: Self) -> Self {
