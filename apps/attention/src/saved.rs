@@ -11,6 +11,7 @@ use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::metrics;
 use cotangent_apps_common::options::RunOptions;
 use cotangent_apps_common::threads::ThreadsOption;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 pub(crate) const TOKENIZER: &str = "tokenizer.json";
@@ -50,6 +51,19 @@ impl<C: Serialize> Saved<C> {
     }
 }
 
+impl<C: DeserializeOwned> Saved<C> {
+    /// Reads `config.json` in a directory, and what `check` returns for its settings.
+    ///
+    /// # Errors
+    /// If it cannot be read, or `check` fails: then the error names the file too.
+    pub(crate) fn read<R>(directory: &Path, check: impl FnOnce(&C) -> Result<R>) -> Result<(Self, R)> {
+        let path = directory.join(CONFIG);
+        let saved: Self = metrics::read_json(&path)?;
+        let checked = check(&saved.config).map_err(|e| AppError::content(&path, e.to_string()))?;
+        Ok((saved, checked))
+    }
+}
+
 impl<C> Saved<C> {
     /// Checks that a vocabulary, which was read from this file, is that of the run.
     ///
@@ -65,13 +79,13 @@ impl<C> Saved<C> {
     }
 }
 
-/// Makes a model and loads its parameters from this directory, those of the run of this name. Before memory for
-/// them is allocated, their file is compared with the number of parameters that the configuration says; `least`
-/// may leave out small parts.
+/// Makes a model and loads its parameters from this directory, those of the run of this name. Before memory
+/// for them is allocated, their file is compared with the number of parameters that the configuration says;
+/// `least` may leave out small parts.
 ///
 /// # Errors
 /// If the file cannot be read, is too small, or belongs to another run or model.
-pub(crate) fn load<M: Module<f32>>(
+pub(crate) fn load_parameters<M: Module<f32>>(
     directory: &Path,
     run: Option<&str>,
     least: f64,

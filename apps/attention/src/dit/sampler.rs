@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::Args;
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
-use cotangent_apps_common::{memory, metrics, options};
+use cotangent_apps_common::{memory, options};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ use super::diffusion::{Diffusion, TIMES, denoise, normal};
 use super::model::{DitModel, on_tape};
 use crate::attention::Scores;
 use crate::pictures::{Ends, Pictured, Pictures, join_patches, raster};
-use crate::saved::{self, CONFIG, Saved};
+use crate::saved::{Saved, load_parameters};
 
 /// Number of pictures that are made together.
 const BATCH: usize = 32;
@@ -67,16 +67,16 @@ impl Sampler {
     /// # Errors
     /// If a file is missing, is no file of a model, or belongs to another run.
     pub fn load(directory: &Path, scores: &Scores, device: Device) -> Result<Self> {
-        let path = directory.join(CONFIG);
-        let of_run: Saved<Pictured<DitConfig>> = metrics::read_json(&path)?;
-        let config = &of_run.config.config;
-        let score = of_run.config.check(config.latents).and_then(|()| config.check(scores));
-        let score = score.map_err(|e| AppError::content(&path, e.to_string()))?;
-        let Saved { config: Pictured { config, channels, classes }, run, .. } = of_run;
+        let check = |saved: &Pictured<DitConfig>| {
+            saved.check(saved.config.latents).and_then(|()| saved.config.check(scores))
+        };
+        let (saved, score) = Saved::read(directory, check)?;
+        let Saved { config: Pictured { config, channels, classes }, run, .. } = saved;
         let ends = Ends { channels, classes: classes.len() };
         let least = config.least_parameters(ends);
-        let model =
-            saved::load(directory, run.as_deref(), least, |rng| DitModel::new(&config, &*score, ends, rng))?;
+        let model = load_parameters(directory, run.as_deref(), least, |rng| {
+            DitModel::new(&config, &*score, ends, rng)
+        })?;
         Ok(Sampler { model, config, ends, classes, device })
     }
 

@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use cotangent::prelude::*;
-use cotangent_apps_common::error::{AppError, Result};
-use cotangent_apps_common::metrics;
+use cotangent_apps_common::error::Result;
 
 use super::blocks::Stream;
 use super::generator::Generator;
@@ -14,7 +13,7 @@ use super::training::perplexity;
 use super::vocabulary::Vocabulary;
 use super::{LmConfig, Perplexity, Sampling};
 use crate::attention::Scores;
-use crate::saved::{self, CONFIG, Saved};
+use crate::saved::{Saved, load_parameters};
 
 /// A trained model.
 pub struct LanguageModel {
@@ -30,15 +29,13 @@ impl LanguageModel {
     /// # Errors
     /// If a file is missing, is no file of a model, or belongs to another run.
     pub fn load(directory: &Path, scores: &Scores, device: Device) -> Result<Self> {
-        let path = directory.join(CONFIG);
-        let of_run: Saved<LmConfig> = metrics::read_json(&path)?;
-        let score = of_run.config.check(scores).map_err(|e| AppError::content(&path, e.to_string()))?;
-        let file = directory.join(Vocabulary::file(of_run.config.tokens));
-        let vocabulary = Vocabulary::load(&file, of_run.config.tokens)?;
-        of_run.has_vocabulary(vocabulary.fingerprint(), &file)?;
-        let Saved { config, run, .. } = of_run;
+        let (saved, score) = Saved::<LmConfig>::read(directory, |config| config.check(scores))?;
+        let file = directory.join(Vocabulary::file(saved.config.tokens));
+        let vocabulary = Vocabulary::load(&file, saved.config.tokens)?;
+        saved.has_vocabulary(vocabulary.fingerprint(), &file)?;
+        let Saved { config, run, .. } = saved;
         let least = config.least_parameters(vocabulary.size());
-        let model = saved::load(directory, run.as_deref(), least, |rng| {
+        let model = load_parameters(directory, run.as_deref(), least, |rng| {
             LmModel::new(&config, &*score, vocabulary.size(), rng)
         })?;
         Ok(LanguageModel { model, vocabulary, config, device })

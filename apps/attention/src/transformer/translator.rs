@@ -5,14 +5,13 @@ use std::path::Path;
 use clap::ValueEnum;
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
-use cotangent_apps_common::metrics;
 
 use super::bpe::{Bpe, END};
 use super::heatmap::{self, Heatmap};
 use super::model::TransformerModel;
 use super::{Search, TransformerConfig};
 use crate::attention::Scores;
-use crate::saved::{self, CONFIG, Saved, TOKENIZER};
+use crate::saved::{Saved, TOKENIZER, load_parameters};
 
 /// Checks that the model has positions for all sentences.
 pub(super) fn fits(model: &TransformerModel, sources: &[Vec<u32>]) -> Result<()> {
@@ -49,14 +48,13 @@ impl Translator {
     /// # Errors
     /// If a file is missing, is no file of a model, or belongs to another run.
     pub fn load(directory: &Path, scores: &Scores, device: Device) -> Result<Self> {
-        let (path, tokenizer) = (directory.join(CONFIG), directory.join(TOKENIZER));
-        let of_run: Saved<TransformerConfig> = metrics::read_json(&path)?;
-        let score = of_run.config.check(scores).map_err(|e| AppError::content(&path, e.to_string()))?;
+        let (saved, score) = Saved::<TransformerConfig>::read(directory, |config| config.check(scores))?;
+        let tokenizer = directory.join(TOKENIZER);
         let bpe = Bpe::load(&tokenizer)?;
-        of_run.has_vocabulary(bpe.fingerprint(), &tokenizer)?;
-        let Saved { config, run, .. } = of_run;
+        saved.has_vocabulary(bpe.fingerprint(), &tokenizer)?;
+        let Saved { config, run, .. } = saved;
         let least = config.least_parameters(bpe.size());
-        let model = saved::load(directory, run.as_deref(), least, |rng| {
+        let model = load_parameters(directory, run.as_deref(), least, |rng| {
             TransformerModel::new(&config, &*score, bpe.size(), rng)
         })?;
         Ok(Translator { model, bpe, device })

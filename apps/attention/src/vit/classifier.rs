@@ -4,7 +4,6 @@ use std::path::Path;
 
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
-use cotangent_apps_common::metrics;
 use image::DynamicImage;
 use serde::Serialize;
 
@@ -15,7 +14,7 @@ use super::overlay::{self, Overlay};
 use super::tested::{Tested, features, test};
 use crate::attention::Scores;
 use crate::pictures::{Ends, PictureData, Pictured, Pictures, Reading, raster};
-use crate::saved::{self, CONFIG, Saved};
+use crate::saved::{Saved, load_parameters};
 
 /// A class of a picture.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -41,15 +40,15 @@ impl Classifier {
     /// # Errors
     /// If a file is missing, is no file of a model, or belongs to another run.
     pub fn load(directory: &Path, scores: &Scores, device: Device) -> Result<Self> {
-        let path = directory.join(CONFIG);
-        let of_run: Saved<Pictured<VitConfig>> = metrics::read_json(&path)?;
-        let score = of_run.config.check(false).and_then(|()| of_run.config.config.check(scores));
-        let score = score.map_err(|e| AppError::content(&path, e.to_string()))?;
-        let Saved { config: Pictured { config, channels, classes }, run, .. } = of_run;
+        let check =
+            |saved: &Pictured<VitConfig>| saved.check(false).and_then(|()| saved.config.check(scores));
+        let (saved, score) = Saved::read(directory, check)?;
+        let Saved { config: Pictured { config, channels, classes }, run, .. } = saved;
         let ends = Ends { channels, classes: classes.len() };
         let least = config.least_parameters(ends.channels, ends.classes);
-        let model =
-            saved::load(directory, run.as_deref(), least, |rng| VitModel::new(&config, &*score, ends, rng))?;
+        let model = load_parameters(directory, run.as_deref(), least, |rng| {
+            VitModel::new(&config, &*score, ends, rng)
+        })?;
         Ok(Classifier { model, config, ends, classes, device })
     }
 
