@@ -240,7 +240,8 @@ fn cones() -> Picture {
     picture
 }
 
-/// Hyperplanes: what geodesics from a point p reach at right angles to a normal a. Ganea et al. 2018, Figure 1.
+/// Hyperplanes: what geodesics from a point p reach at right angles to a normal a. Ganea et al. 2018,
+/// Figure 1.
 fn hyperplanes() -> Picture {
     let mut picture = Picture::new(960.0, 560.0);
     let [left, right, middle] = [245.0, 715.0, 270.0];

@@ -116,23 +116,23 @@ fn pair_formulas_pass_gradients_to_numbers_of_rows_and_parameters() {
 fn entries_of_a_batch_may_have_parameters_of_their_own() {
     let rows = [tensor(&[3, 2, 5, 4], 1), tensor(&[3, 2, 6, 4], 2), tensor(&[3, 2, 6, 3], 3)];
     let own = Tensor::new([2], vec![0.4, 1.5]);
-    type Result = for<'t> fn(Pairs<'t, f64>, Var<'t, f64>) -> Var<'t, f64>;
-    let results: [Result; 3] = [
+    type Reading = for<'t> fn(Pairs<'t, f64>, Var<'t, f64>) -> Var<'t, f64>;
+    let readings: [Reading; 3] = [
         |pairs, _| pairs.scores(),
         |pairs, values| pairs.attend(values, Weights::Softmax, true),
         |pairs, values| pairs.attend_masked(values, Weights::Sigmoid, values.tape().scalar(0.0)),
     ];
-    for result in results {
+    for reading in readings {
         let run = |together: bool| {
             let tape = Tape::<f64>::new();
             let [q, k, v, scale] = [&rows[0], &rows[1], &rows[2], &own].map(|x| tape.variable(x));
-            let of = |q, k, v, scale| result(tape.pairs(ScaledDot, [q, k], [], [], [scale]), v);
+            let read = |q, k, v, scale| reading(tape.pairs(ScaledDot, [q, k], [], [], [scale]), v);
             let y = if together {
-                of(q, k, v, scale)
+                read(q, k, v, scale)
             } else {
                 let alone = [0, 1].map(|head| {
                     let [q, k, v] = [q, k, v].map(|x| x.slice(1, head..head + 1));
-                    of(q, k, v, scale.slice(0, head..head + 1))
+                    read(q, k, v, scale.slice(0, head..head + 1))
                 });
                 Var::concat(&alone, 1)
             };

@@ -281,7 +281,8 @@ impl AttentionOptions {
         }
     }
 
-    /// Checks that all heads have the same factor, for attention along the edges of a graph, or with one head.
+    /// Checks that all heads have the same factor, for attention along the edges of a graph, or with one
+    /// head.
     ///
     /// # Errors
     /// If each is to have its own.
@@ -292,8 +293,8 @@ impl AttentionOptions {
         Ok(())
     }
 
-    /// The learned factors γ (or β) of all attentions of a model, in its order, and of their heads if these have
-    /// their own; none if they are fixed.
+    /// The learned factors γ (or β) of all attentions of a model, in its order, and of their heads if these
+    /// have their own; none if they are fixed.
     pub fn learned_sharpness<T: Float>(&self, model: &impl Module<T>) -> Vec<f64> {
         let learned = |(name, _): &(String, Tensor<T>)| self.learn_sharpness && name.ends_with("sharpness");
         let factors = model.state().into_iter().filter(learned);
@@ -316,20 +317,29 @@ mod tests {
         assert!(options.learned_sharpness(&attention).is_empty());
         let learned = AttentionOptions { learn_sharpness: true, ..options };
         assert_eq!(learned.learned_sharpness(&attention), [2.0]);
+        let options = AttentionOptions { offset: Some(f64::NAN), ..plain };
+        assert_eq!(error_of(options), "--offset NaN: a finite number is needed");
+    }
+
+    /// The error of a score with these options.
+    fn error_of(options: AttentionOptions) -> String {
+        options.score("distance", &Scores::default(), ("head-dim", 3), 3).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn heads_may_learn_factors_of_their_own() {
+        let plain = AttentionOptions::default();
+        let learned =
+            AttentionOptions { sharpness: Some(2.0), offset: Some(-4.0), learn_sharpness: true, ..plain };
         let rng = &mut rng::stream(1, 0, 0);
         let mut heads = MultiHeadAttention::<f64>::new(&score::Distance, 6, 2, [3, 3], rng);
         AttentionOptions { sharpness_by_head: true, ..learned }.apply_to_heads(&mut heads);
         assert_eq!(learned.learned_sharpness(&heads), [2.0, 2.0]);
         assert_eq!(heads.attention.offset.value().data(), [-4.0, -4.0]);
-        let error = |options: AttentionOptions| {
-            options.score("distance", &Scores::default(), ("head-dim", 3), 3).unwrap_err().to_string()
-        };
         let unlearned = AttentionOptions { sharpness_by_head: true, ..plain };
-        assert_eq!(error(unlearned), "--sharpness-by-head: --learn-sharpness is needed");
+        assert_eq!(error_of(unlearned), "--sharpness-by-head: --learn-sharpness is needed");
         let one = unlearned.check_one_sharpness().unwrap_err().to_string();
         assert_eq!(one, "--sharpness-by-head: this attention has one factor");
-        let options = AttentionOptions { offset: Some(f64::NAN), ..plain };
-        assert_eq!(error(options), "--offset NaN: a finite number is needed");
     }
 
     #[test]

@@ -70,10 +70,10 @@ impl Training {
         let Training { parameters, threads, epochs, seconds, .. } = self;
         let (epochs, rate) = (epochs.len(), (epochs.len() * count) as f64 / seconds);
         // Slow ones with a digit more.
-        let digits = if rate < 100.0 { 1 } else { 0 };
+        let digits = usize::from(rate < 100.0);
         format!(
-            "trained {parameters} parameters for {epochs} epochs in {seconds:.1} s ({rate:.digits$} {items}/s, \
-             {threads} threads)"
+            "trained {parameters} parameters for {epochs} epochs in {seconds:.1} s \
+             ({rate:.digits$} {items}/s, {threads} threads)"
         )
     }
 }

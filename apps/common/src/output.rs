@@ -61,25 +61,25 @@ pub fn hold_for(directory: &Path, option: &str) -> Result<Held> {
 /// Moves what an earlier training has written in this directory to a new subdirectory, `previous-1` or the
 /// next number that is free: the checkpoint, the model, `metrics.json` and the other files that the training
 /// `writes`. So a new training loses nothing, and does not mix its files with those of another. Does nothing
-/// if there is neither a checkpoint nor a model nor a file that it `writes`: `metrics.json` and `curves.svg` alone
-/// may be of another program.
+/// if there is neither a checkpoint nor a model nor a file that it `writes`: `metrics.json` and `curves.svg`
+/// alone may be of another program.
 ///
 /// # Errors
 /// If a file cannot be moved.
 pub fn set_aside(directory: &Path, writes: impl Fn(&str) -> bool) -> Result<()> {
-    let names = || -> Result<Vec<std::ffi::OsString>> {
-        let entries = std::fs::read_dir(directory).map_err(AppError::io(directory))?;
-        entries.map(|entry| Ok(entry.map_err(AppError::io(directory))?.file_name())).collect()
-    };
+    let entries = std::fs::read_dir(directory).map_err(AppError::io(directory))?;
+    let names =
+        entries.map(|entry| entry.map(|entry| entry.file_name())).collect::<std::io::Result<Vec<_>>>();
+    let names = names.map_err(AppError::io(directory))?;
     let is_of_a_training = |name: &str| name == CHECKPOINT || name == MODEL || writes(name);
-    if !names()?.iter().any(|name| is_of_a_training(&name.to_string_lossy())) {
+    if !names.iter().any(|name| is_of_a_training(&name.to_string_lossy())) {
         return Ok(());
     }
     let mut numbered = (1..).map(|number| directory.join(format!("previous-{number}")));
     let previous = numbered.find(|path| !path.exists()).expect("numbers have no end");
     let error = |error| AppError::io(&previous)(error);
     std::fs::create_dir(&previous).map_err(error)?;
-    for name in names()? {
+    for name in names {
         let text = name.to_string_lossy();
         if TRAINING.contains(&&*text) || writes(&text) {
             std::fs::rename(directory.join(&name), previous.join(&name)).map_err(error)?;

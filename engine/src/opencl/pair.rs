@@ -148,8 +148,7 @@ impl PairForm {
                 (Broadcast { repeat: 1, len, inner: columns, hold: n }, len)
             } else {
                 let len = operands[k].count;
-                let repeat = if len == 1 { 1 } else { n * columns };
-                (Broadcast { repeat, ..Broadcast::cycled(len) }, len)
+                (Broadcast { repeat: n * columns, ..Broadcast::cycled(len) }, len)
             };
             let positions = Broadcasted { read, n: tile.count(), width: 1 };
             if columns == m {

@@ -107,8 +107,8 @@ impl<T: Float> Attention<T> {
         }
     }
 
-    /// The same attention with γ and c for each of so many heads, which start where they are. Queries and keys
-    /// are then `[…, heads, n, d]`. [`along_edges`](Self::along_edges) takes no such attention.
+    /// The same attention with a γ and a c for each head, which start where they are. Queries and keys are
+    /// then `[…, heads, n, d]`. [`along_edges`](Self::along_edges) panics with such an attention.
     pub fn by_head(mut self, heads: usize) -> Self {
         for number in [&mut self.sharpness, &mut self.offset] {
             let start = number.value().data()[0];

@@ -32,8 +32,8 @@ pub struct DitMetrics {
     /// What every training has. The validation of an epoch is the loss.
     #[serde(flatten)]
     pub training: Training,
-    /// The learned factors γ (or β) of the attentions, or of their heads, in the order of the model's parameters;
-    /// none if they are fixed.
+    /// The learned factors γ (or β) of the attentions, or of their heads, in the order of the model's
+    /// parameters; none if they are fixed.
     pub sharpness: Vec<f64>,
     /// The name of the data's directory.
     pub data: String,

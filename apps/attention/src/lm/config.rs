@@ -232,8 +232,9 @@ impl LmConfig {
                 let message = format!("--min-count {}: --tokens bpe has parts of rare words", self.min_count);
                 return Err(AppError::usage(message));
             }
-            let tokens = self.vocabulary.unwrap_or(1);
-            options::parameters(&[("vocabulary", tokens)], self.width as f64 * tokens as f64)?;
+            if let Some(tokens) = self.vocabulary {
+                options::parameters(&[("vocabulary", tokens)], self.width as f64 * tokens as f64)?;
+            }
         }
         options::parameters(&self.sizes(), self.least_parameters(1))?;
         let score = body.score(scores)?;

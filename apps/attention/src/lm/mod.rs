@@ -43,8 +43,8 @@ pub struct LmMetrics {
     /// What every training has. The validation of an epoch is the mean loss per token.
     #[serde(flatten)]
     pub training: Training,
-    /// The learned factors γ (or β) of the attentions, or of their heads, in the order of the model's parameters;
-    /// none if they are fixed.
+    /// The learned factors γ (or β) of the attentions, or of their heads, in the order of the model's
+    /// parameters; none if they are fixed.
     pub sharpness: Vec<f64>,
     /// Number of tokens for training, validation and testing, ends of lines included.
     pub tokens: [usize; 3],

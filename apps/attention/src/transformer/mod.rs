@@ -43,8 +43,8 @@ pub struct TransformerMetrics {
     pub tokens: usize,
     /// Number of tokens in the vocabulary.
     pub vocabulary: usize,
-    /// The learned factors γ (or β) of the attentions, or of their heads, in the order of the model's parameters;
-    /// none if they are fixed.
+    /// The learned factors γ (or β) of the attentions, or of their heads, in the order of the model's
+    /// parameters; none if they are fixed.
     pub sharpness: Vec<f64>,
     /// Mean loss per token of the validation targets, with the averaged parameters.
     pub validation: f64,

@@ -31,8 +31,8 @@ pub struct VitMetrics {
     /// What every training has. The validation of an epoch is the top-1 accuracy.
     #[serde(flatten)]
     pub training: Training,
-    /// The learned factors γ (or β) of the attentions, or of their heads, in the order of the model's parameters;
-    /// none if they are fixed.
+    /// The learned factors γ (or β) of the attentions, or of their heads, in the order of the model's
+    /// parameters; none if they are fixed.
     pub sharpness: Vec<f64>,
     /// The name of the pictures' directory.
     pub data: String,

@@ -275,8 +275,8 @@ fn prepare_graph(
     Ok(())
 }
 
-/// Moves what an earlier training has left into a directory of its own; also its graph, if another comes. What
-/// there is without a checkpoint, which may be large, is of no use.
+/// Moves what an earlier training has left into a directory of its own; also its graph, if another comes.
+/// Without a checkpoint nothing is moved: parts may be large, and are of no use alone.
 fn set_aside(directory: &Path, graph: bool) -> Result<()> {
     if !directory.join(CHECKPOINT).exists() {
         return Ok(());

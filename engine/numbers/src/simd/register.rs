@@ -178,26 +178,29 @@ mod x86_64 {
         |m, a, b| _mm512_mask_blend_pd(m, b, a); _cvtmask8_u32(m)
     }
 
-    /// Slices that are shorter than a register. The lanes beyond their end are loaded as 1, so that formulas raise
-    /// no exception there. By a mask: a copy to whole registers would take as long as their formula.
+    /// Slices that are shorter than a register, by a mask and not through a copy, which is a call. The lanes
+    /// beyond their end are loaded as 1, and what formulas make of them is not stored.
     macro_rules! parts {
-        ($register:ident $t:ident: |$len:ident| $mask:expr, |$x:ident, $in:ident| $load:expr, $store:ident) => {
+        (
+            $register:ident $t:ident: |$len:ident| $mask:expr,
+            |$x:ident, $taken:ident| $load:expr, $store:ident
+        ) => {
             impl $register {
                 #[inline(always)]
                 fn load_part(x: &[$t]) -> Self {
                     let ($len, $x) = (x.len(), x.as_ptr());
-                    // SAFETY: only called where the processor has the instructions; no element is read whose lane
-                    // is not in the mask.
+                    // SAFETY: only called where the processor has the instructions; no element is read whose
+                    // lane is not in the mask.
                     unsafe {
-                        let $in = $mask;
+                        let $taken = $mask;
                         $register($load)
                     }
                 }
                 #[inline(always)]
                 fn store_part(self, out: &mut [$t]) {
                     let $len = out.len();
-                    // SAFETY: a value of this type exists only where the processor has the instructions; no element
-                    // is written whose lane is not in the mask.
+                    // SAFETY: a value of this type exists only where the processor has the instructions; no
+                    // element is written whose lane is not in the mask.
                     unsafe { $store(out.as_mut_ptr(), $mask, self.0) }
                 }
             }
