@@ -78,8 +78,8 @@ impl<'a, 't, T: Float> Attend<'a, 't, T> {
         }
     }
 
-    /// γ, the factor of scores: a single number, or `[heads]`, one for each head of rows `[…, heads, n, d]`.
-    /// Its inverse is the temperature.
+    /// γ, the factor of scores: a single number, or `[heads]`, one for each head of rows
+    /// `[…, heads, n, d]`. Its inverse is the temperature.
     pub fn sharpness(self, gamma: impl Into<Var<'t, T>>) -> Self {
         Attend { sharpness: Some(gamma.into()), ..self }
     }
