@@ -29,6 +29,30 @@ fn matmul_is_the_product_for_all_sizes_and_transposes() {
     );
 }
 
+/// Sizes at the bounds of the methods that compute products. Sums of small integers are exact.
+#[test]
+fn matmul_of_integers_is_exact_by_every_method() {
+    let integers =
+        |shape: [usize; 2], seed: usize| Tensor::from_fn(shape, |i| ((i * 31 + seed) % 9) as f64 - 4.0);
+    for (m, k, n) in [(128, 1024, 65), (97, 1025, 66), (130, 40, 512), (127, 40, 513), (200, 72, 80)] {
+        let (a, b) = (integers([m, k], 1), integers([k, n], 2));
+        let want = product(&a, &b, false, false);
+        let transposed = |t: &Tensor<f64>| {
+            let &[rows, columns] = t.shape().axes() else { panic!("two axes") };
+            Tensor::from_fn([columns, rows], |i| t.data()[i % rows * columns + i / rows])
+        };
+        let [a, b, at, bt] = [&a, &b, &transposed(&a), &transposed(&b)]
+            .map(|t| Tensor::from_fn(t.shape().clone(), |i| t.data()[i] as f32));
+        let tape = Tape::<f32>::new();
+        let [a, b, at, bt] = [a, b, at, bt].map(|t| tape.constant(&t));
+        for got in [a.matmul(b), a.matmul_nt(bt), at.matmul_tn(b)] {
+            let same =
+                got.to_tensor().data().iter().zip(want.data()).all(|(&got, &want)| f64::from(got) == want);
+            assert!(same, "{m} x {k} x {n}");
+        }
+    }
+}
+
 #[test]
 fn matmul_has_its_derivatives_in_every_batching() {
     let shapes: [(&[usize], &[usize]); 5] = [
@@ -345,16 +369,18 @@ fn dropout_keeps_the_mean_and_the_gradient_its_mask() {
 
 #[test]
 fn products_do_not_depend_on_the_number_of_threads() {
-    let (a, b) = (tensor(&[33, 512], 1), tensor(&[512, 32], 2));
-    let [a, b] = [a, b].map(|x| Tensor::from_fn(x.shape().clone(), |i| x.data()[i] as f32));
-    let run = |threads| {
-        rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(|| {
-            let tape = Tape::<f32>::new();
-            tape.constant(&a).matmul(tape.constant(&b)).to_tensor()
-        })
-    };
-    let one = run(1);
-    assert!([2, 3, 8].into_iter().all(|threads| run(threads) == one));
+    for [m, k, n] in [[33, 512, 32], [130, 64, 100], [130, 64, 600]] {
+        let (a, b) = (tensor(&[m, k], 1), tensor(&[n, k], 2));
+        let [a, b] = [a, b].map(|x| Tensor::from_fn(x.shape().clone(), |i| x.data()[i] as f32));
+        let run = |threads| {
+            rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(|| {
+                let tape = Tape::<f32>::new();
+                tape.constant(&a).matmul_nt(tape.constant(&b)).to_tensor()
+            })
+        };
+        let one = run(1);
+        assert!([2, 3, 8].into_iter().all(|threads| run(threads) == one), "{m} x {k} x {n}");
+    }
 }
 
 /// The name tells whether a product's terms are rounded before they are summed.

@@ -1,6 +1,6 @@
-//! Matrix products. Large ones use `matrixmultiply`, with the rows split over threads. Small ones and
-//! those of few columns, where its packing would cost as much as the product, are computed in registers.
-//! A right factor of many products, as attention has, is prepared once: [`Panels`].
+//! Matrix products, with the rows split over threads. `matrixmultiply` packs both factors. Where that would
+//! cost much of the product's time, only the right factor is laid out anew: [`Panels`]. A right factor of many
+//! products, as attention has, is prepared once.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use crate::numbers::lanes::Lanes;
 use crate::numbers::parallel::{self, PIECES, split_front};
-use crate::numbers::simd::{Columns, Dispatched, Register, Strided, dispatch_wide, tile};
+use crate::numbers::simd::{Columns, Dispatched, Register, Strided, dispatch_wide, has_vectors, tile};
 use crate::numbers::storage::Storage;
 use crate::tensor::shape::product;
 
@@ -98,11 +98,21 @@ impl<'a, T: Storage> Matrix<'a, T> {
     }
 }
 
-/// Products of at most this many multiplications go through registers.
+/// Products of at most this many multiplications go by [`Panels`].
 const SMALL: usize = 16 * 1024;
 
 /// So do products of `f32` with at most this many columns. In `f64` packing is a smaller share of the time.
 const NARROW: usize = 64;
+
+/// So do products of `f32` of row-major rows of at most this many elements, with at most so many columns:
+/// `matrixmultiply` would pack the rows, which panels read as they are.
+const SHORT: [usize; 2] = [1024, 512];
+
+/// Rows for which the copy of a transposed right factor pays.
+const MANY: usize = 128;
+
+/// Rows that meet one panel after another. They stay in the second-level cache.
+const TOGETHER: usize = 96;
 
 /// Products of at least this many multiplications are split over threads: about 10 µs of work.
 const LARGE: usize = 512 * 1024;
@@ -119,12 +129,48 @@ fn assert_fit<T>(a: Matrix<'_, T>, b: Matrix<'_, T>, c: &[T]) {
     assert!(fit, "a product of matrices [{m}, {k}] and [{l}, {n}] into {} numbers", c.len());
 }
 
+/// What computes a product.
+#[derive(Clone, Copy)]
+enum Method {
+    Panels,
+    /// `matrixmultiply`.
+    Packed,
+}
+
+impl Method {
+    fn new<T: Storage>(a: Matrix<'_, T>, b: Matrix<'_, T>) -> Self {
+        let short = has_vectors()
+            && a.column == 1
+            && a.columns <= SHORT[0]
+            && b.columns <= SHORT[1]
+            && (b.column == 1 || a.rows >= MANY);
+        let panels = work(a, b) <= SMALL || size_of::<T>() == 4 && (b.columns <= NARROW || short);
+        if panels { Method::Panels } else { Method::Packed }
+    }
+
+    fn run<T: Storage>(self, a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &mut [T]) {
+        match self {
+            Method::Panels => {
+                assert_fit(a, b, c);
+                Panels::with(b, |panels| {
+                    for (number, c) in c.chunks_mut((TOGETHER * b.columns).max(1)).enumerate() {
+                        let first = number * TOGETHER;
+                        let rows = first..a.rows.min(first + TOGETHER);
+                        panels.product(a.part(rows), accumulate, c);
+                    }
+                });
+            }
+            Method::Packed => packed(a, b, accumulate, c),
+        }
+    }
+}
+
 /// `c = a b`, or `c += a b`; c is row-major. The bits do not depend on how the rows are split: the same
-/// kernel takes all of them.
+/// method takes all of them.
 pub(crate) fn gemm<T: Storage>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &mut [T]) {
-    let (m, n) = (a.rows, b.columns);
+    let (m, n, method) = (a.rows, b.columns, Method::new(a, b));
     if work(a, b) < LARGE {
-        return serial(a, b, accumulate, c);
+        return method.run(a, b, accumulate, c);
     }
     let parts = rayon::current_num_threads().min(PIECES);
     let step = m.div_ceil(parts).next_multiple_of(16);
@@ -134,23 +180,12 @@ pub(crate) fn gemm<T: Storage>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: b
         .map(|start| start..m.min(start + step))
         .map(|range| (range.clone(), split_front(&mut remaining, range.len() * n)))
         .collect();
-    parallel::run(&mut jobs, |(range, c)| {
-        by_shape(a.part(range.clone()), b, accumulate, c);
-    });
+    parallel::run(&mut jobs, |(range, c)| method.run(a.part(range.clone()), b, accumulate, c));
 }
 
 /// On the calling thread.
 pub(crate) fn serial<T: Storage>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &mut [T]) {
-    if work(a, b) <= SMALL { in_registers(a, b, accumulate, c) } else { by_shape(a, b, accumulate, c) }
-}
-
-/// The choice of the kernel does not depend on the number of rows.
-fn by_shape<T: Storage>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &mut [T]) {
-    if size_of::<T>() == 4 && b.columns <= NARROW {
-        in_registers(a, b, accumulate, c)
-    } else {
-        packed(a, b, accumulate, c)
-    }
+    Method::new(a, b).run(a, b, accumulate, c);
 }
 
 /// By `matrixmultiply`.
@@ -167,32 +202,12 @@ fn packed<T: Storage>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &
 /// Elements of the widest register. The rows of b that go through registers are a multiple of this long.
 const WIDE: usize = 16;
 
-/// In tiles of sums. Each sum is taken in order and rounded once per term, so the bits are the same for
-/// any tile.
-fn in_registers<T: Storage>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &mut [T]) {
-    assert_fit(a, b, c);
-    let (k, n) = (a.columns, b.columns);
-    if b.column == 1 && b.row.is_multiple_of(WIDE) {
-        let columns = Columns { data: b.data, row: b.row };
-        return by_width(a, columns, n, accumulate, Target { data: c, row: n, first: 0 });
-    }
-    // Copied once, so that its rows can be loaded as whole registers.
-    let width = n.next_multiple_of(WIDE);
-    T::with_scratch(k * width, |copy| {
-        if n < width {
-            copy.fill(T::zero());
-        }
-        b.copy_to(copy, width);
-        let columns = Columns { data: copy, row: width };
-        by_width(a, columns, n, accumulate, Target { data: c, row: n, first: 0 });
-    });
-}
-
 /// Bytes of a row of [`Panels`]: four of the widest registers.
 const PANEL: usize = 256;
 
 /// A right factor in panels of a few columns, one panel after another, padded with zeros.
-/// Prepared once, it serves many products.
+/// Prepared once, it serves many products. Each sum of a product is taken in order and rounded once per term,
+/// so the bits are the same on every instruction set.
 #[derive(Clone)]
 pub(crate) struct Panels<'a, T> {
     data: &'a [T],
@@ -233,8 +248,15 @@ impl<'a, T: Storage> Panels<'a, T> {
         Panels { data, panel, stored: rows, rows: 0..rows, columns }
     }
 
-    /// Calls `work` with a matrix in panels.
+    /// Calls `work` with a matrix in panels. A row-major matrix that is small or narrow is one panel as it is,
+    /// if its rows fill registers.
     pub(crate) fn with<R>(b: Matrix<'_, T>, work: impl FnOnce(&Panels<'_, T>) -> R) -> R {
+        let (rows, columns) = (b.rows, b.columns);
+        let near = rows * columns <= SMALL || b.row <= Self::panel(columns);
+        if b.column == 1 && b.row.is_multiple_of(WIDE) && near {
+            let panel = b.row.max(WIDE);
+            return work(&Panels { data: b.data, panel, stored: rows, rows: 0..rows, columns });
+        }
         T::with_scratch(Self::size(b.rows, b.columns), |data| work(&Panels::new(b, data)))
     }
 

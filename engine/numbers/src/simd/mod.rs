@@ -87,6 +87,14 @@ pub fn level() -> &'static str {
     LEVELS.iter().find(|(_, l)| *l == level).expect("every level has a name").0
 }
 
+/// Whether kernels use vector instructions.
+///
+/// # Panics
+/// As [`level`].
+pub fn has_vectors() -> bool {
+    in_use() >= Level::Avx2
+}
+
 /// The instruction set of the kernels and that of large matrix products, as in
 /// `"avx512, matrix products avx512"`.
 ///
