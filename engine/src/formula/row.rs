@@ -6,7 +6,7 @@
 //! function: from inner products and parameters to coefficients, or to a number.
 
 use crate::formula::domain::Domain;
-use crate::formula::plan::RowPlan;
+use crate::formula::plan::{PARAMS, RowPlan};
 use crate::formula::sums::{Sum, Terms};
 use crate::numbers::scalar::Scalar;
 
@@ -75,6 +75,30 @@ pub enum Metric {
     Horizontal,
 }
 
+/// One more than the largest number of a parameter that is read.
+const fn params_read(invariants: &[Invariant], domain: Domain) -> usize {
+    let mut count = if matches!(domain, Domain::Free | Domain::HalfSpace) { 0 } else { 1 };
+    let mut k = 0;
+    while k < invariants.len() {
+        let read = match invariants[k] {
+            Invariant::Param(p) => p + 1,
+            Invariant::Margin(_) => 1,
+            _ => 0,
+        };
+        if read > count {
+            count = read;
+        }
+        k += 1;
+    }
+    count
+}
+
+/// Fails, when compiled, if a call passes other parameters than a formula can take.
+pub(crate) const fn check_params(read: usize, passed: usize) {
+    assert!(read <= passed, "the row formula reads more parameters than are passed");
+    assert!(passed <= PARAMS, "a row formula has at most 4 parameters");
+}
+
 /// An operation on rows as a function of their inner products. Usually declared by
 /// [`row_formula!`](crate::row_formula), which fills in the counts. Implement the trait by hand where
 /// formulas share a basis, invariants or `eval`.
@@ -97,6 +121,8 @@ pub trait RowFormula<const V: usize, const B: usize, const I: usize, const O: us
     const METRIC: Metric = Metric::Euclidean;
     /// Where the resulting rows must lie; κ is parameter 0.
     const DOMAIN: Domain = Domain::Free;
+    /// How many parameters the invariants and the domain read. A call that passes fewer does not compile.
+    const PARAMS: usize = params_read(&Self::INVARIANTS, Self::DOMAIN);
 
     /// The formula as data, which kernels read: see [`compiled_here!`](crate::compiled_here).
     fn plan() -> &'static RowPlan {
@@ -148,6 +174,19 @@ pub const fn count_inputs(basis: &[Vector], invariants: &[Invariant]) -> usize {
 ///
 /// let y = Row::vector(Reflect, [&Row::from([1.0, 0.0]), &Row::from([3.0, 4.0])], []);
 /// assert_eq!(y[..], [-3.0, 4.0]);
+/// ```
+///
+/// A call that passes fewer parameters than the formula reads does not compile:
+///
+/// ```compile_fail
+/// # use cotangent_engine::{Row, Rows, row_formula};
+/// row_formula! {
+///     /// κ⟨x, x⟩.
+///     pub Curved = "curved": number [Input(0)];
+///     xx = Dot(0, 0), kappa = Param(0) => kappa * xx
+/// }
+///
+/// let y = Row::scalar(Curved, [&Row::from([1.0, 0.0])], []);
 /// ```
 ///
 /// A `vector` returns a coefficient per basis vector, a `number` one number per row. After the basis: the

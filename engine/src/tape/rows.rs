@@ -6,7 +6,7 @@
 use smallvec::SmallVec;
 
 use crate::formula::map::MapFormula;
-use crate::formula::row::RowFormula;
+use crate::formula::row::{RowFormula, check_params};
 use crate::kernels::gram::entries;
 use crate::kernels::operands::{Operand, Parameter, Results, row_shape};
 use crate::numbers::storage::{Floats, FloatsMut};
@@ -143,6 +143,7 @@ impl<T: Float> Rows for Row<T> {
     where
         F: RowFormula<V, B, I, 1>,
     {
+        const { check_params(F::PARAMS, P) };
         same_width(F::NAME, &vectors);
         let mut out = [0.0];
         let results = Results::Scalars(FloatsMut::F64(&mut out));
@@ -159,6 +160,7 @@ impl<T: Float> Rows for Row<T> {
     where
         F: RowFormula<V, B, I, B>,
     {
+        const { check_params(F::PARAMS, P) };
         same_width(F::NAME, &vectors);
         let mut out = Row(SmallVec::from_elem(T::zero(), vectors[0].len()));
         (entries().one)(F::plan(), &vectors.map(|v| &**v), &params.map(|p| *p), Results::Rows(&mut out));
@@ -174,6 +176,7 @@ impl<T: Float> Rows for Row<T> {
     where
         F: RowFormula<V, B, I, B>,
     {
+        const { check_params(F::PARAMS, P) };
         let [vectors, tangents] =
             [vectors, tangents].map(|rows| rows.map(|row| Tensor::new([row.len()], row.to_vec())));
         let (vectors, tangents) = (vectors.each_ref(), tangents.each_ref());
@@ -263,6 +266,7 @@ impl<T: Float> Rows for Tensor<T> {
     where
         F: RowFormula<V, B, I, 1>,
     {
+        const { check_params(F::PARAMS, P) };
         let (rows, width, vectors, params) = operands(F::NAME, &vectors, &params);
         let mut out = Tensor::zeros(rows);
         let results = Results::Scalars(FloatsMut::F64(out.data_mut()));
@@ -278,6 +282,7 @@ impl<T: Float> Rows for Tensor<T> {
     where
         F: RowFormula<V, B, I, B>,
     {
+        const { check_params(F::PARAMS, P) };
         let (rows, width, vectors, params) = operands(F::NAME, &vectors, &params);
         let mut out = Tensor::zeros(rows.with_width(width));
         (entries().forward)(F::plan(), &vectors, &params, width, Results::Rows(out.data_mut()));
@@ -293,6 +298,7 @@ impl<T: Float> Rows for Tensor<T> {
     where
         F: RowFormula<V, B, I, B>,
     {
+        const { check_params(F::PARAMS, P) };
         T::row_differential(F::plan(), &vectors, &tangents, &constants)
     }
     #[track_caller]

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use crate::formula::map::MapFormula;
-use crate::formula::row::RowFormula;
+use crate::formula::row::{RowFormula, check_params};
 use crate::tape::Tape;
 use crate::tape::arena::Op;
 use crate::tape::float::Float;
@@ -73,7 +73,7 @@ impl<'t, T: Float> Var<'t, T> {
     /// Calls `read` with the elements, row-major. Nothing is copied on the processor.
     ///
     /// # Panics
-    /// If a backward pass has released the value.
+    /// If a backward pass has released the value, or `read` records something on the tape.
     pub fn with_data<R>(self, read: impl FnOnce(&[T]) -> R) -> R {
         self.tape.read(self.id, |data, _| read(data))
     }
@@ -145,6 +145,7 @@ impl<T: Float> Rows for Var<'_, T> {
     where
         F: RowFormula<V, B, I, 1>,
     {
+        const { check_params(F::PARAMS, P) };
         vectors[0].tape.record(Op::Row(F::plan()), &operands(vectors, params))
     }
     #[track_caller]
@@ -156,6 +157,7 @@ impl<T: Float> Rows for Var<'_, T> {
     where
         F: RowFormula<V, B, I, B>,
     {
+        const { check_params(F::PARAMS, P) };
         vectors[0].tape.record(Op::Row(F::plan()), &operands(vectors, params))
     }
     #[track_caller]
@@ -168,6 +170,7 @@ impl<T: Float> Rows for Var<'_, T> {
     where
         F: RowFormula<V, B, I, B>,
     {
+        const { check_params(F::PARAMS, P) };
         let tape = vectors[0].tape;
         let mut inputs: SmallVec<[Self; 6]> = vectors.into_iter().copied().collect();
         inputs.extend(constants.map(|value| tape.scalar(value)));
