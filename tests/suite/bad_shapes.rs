@@ -51,6 +51,10 @@ fn more_elements_than_memory_can_hold_are_refused() {
             "matmul: shape [1099511627776, 1099511627776]",
         ),
         (
+            |t| drop(zeros(t, &[3, 4]).broadcast_to([4]).shape()),
+            "broadcast_to: [3, 4] does not broadcast to [4]",
+        ),
+        (
             |t| drop(zeros(t, &[0, LARGE, 1]).broadcast_to([0, LARGE, LARGE]).shape()),
             "shape [0, 1099511627776, 1099511627776]",
         ),

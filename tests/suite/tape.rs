@@ -175,6 +175,18 @@ fn a_graph_has_no_derivatives_after_a_backward_pass() {
     }
 }
 
+/// The value of `x` is kept, that of `y` is not: its rows are forgotten with it.
+#[test]
+fn a_released_node_has_no_second_derivative() {
+    let tape = Tape::new();
+    let x = tape.variable(&Tensor::new([2, 1], vec![1.0, 2.0]));
+    let (y, r) = (x.gather(&[1]), x.reshape([2]));
+    let ones = |shape: &[usize]| Tensor::from_fn(shape, |_| 1.0);
+    assert_eq!(tape.backward_from(r, &ones(&[2])).wrt(x).data(), [1.0, 1.0]);
+    let said = panic_message(std::panic::AssertUnwindSafe(|| drop(tape.backward_from(y, &ones(&[1, 1])))));
+    assert!(said.contains("released by the backward pass"), "{said}");
+}
+
 #[test]
 fn a_jvp_that_panics_leaves_the_tape_whole() {
     let tape = Tape::new();

@@ -118,8 +118,17 @@ impl Expression {
 
     /// As [`trace`](Self::trace), for evaluation in another type: some formulas take shorter series in `f32`.
     pub fn trace_as<E: Element>(inputs: usize, formula: impl FnOnce(&[Trace<E>]) -> Vec<Trace<E>>) -> Self {
-        let outer = RECORDER.with_borrow_mut(|recorder| recorder.replace(Recorder::default()));
-        assert!(outer.is_none(), "recordings of expressions cannot be nested");
+        /// Ends the recording, also where the formula panics.
+        struct End;
+        impl Drop for End {
+            fn drop(&mut self) {
+                RECORDER.with_borrow_mut(Option::take);
+            }
+        }
+        let is_nested = RECORDER.with_borrow(Option::is_some);
+        assert!(!is_nested, "recordings of expressions cannot be nested");
+        RECORDER.set(Some(Recorder::default()));
+        let _end = End;
         let arguments: Vec<Trace<E>> = (0..inputs).map(|i| Trace::new(Node::Input(i as u32))).collect();
         let outputs = formula(&arguments).into_iter().map(|Trace(id, _)| id).collect();
         let recorder = RECORDER.with_borrow_mut(Option::take).expect("set above");

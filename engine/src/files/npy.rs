@@ -95,7 +95,7 @@ pub fn integers<N: TryFrom<i128> + Copy>(
     path: &Path,
     bytes: &[u8],
 ) -> Result<(Vec<usize>, Vec<N>), FileError> {
-    parse_integers(bytes).map_err(FileError::content(path))
+    parse_integers(bytes, |integer| N::try_from(integer).ok()).map_err(FileError::content(path))
 }
 
 /// Reads numbers from the content of a file: floats as [`read`] does, or integers as [`integers`] does, which
@@ -112,8 +112,10 @@ fn parse_numbers<T: Float>(bytes: &[u8]) -> Result<Tensor<T>, String> {
     match element.kind {
         'f' => parse(bytes),
         'i' | 'u' => {
-            let (shape, integers) = parse_integers::<i64>(bytes)?;
-            Ok(Tensor::from_fn(&shape[..], |i| T::nearest(integers[i] as f64)))
+            let nearest =
+                |integer: i128| if size_of::<T>() == 4 { f64::from(integer as f32) } else { integer as f64 };
+            let (shape, numbers) = parse_integers(bytes, |integer| Some(T::nearest(nearest(integer))))?;
+            Ok(Tensor::new(&shape[..], numbers))
         }
         _ => Err(element.is_not("numbers")),
     }
@@ -130,7 +132,11 @@ fn parse<T: Float>(bytes: &[u8]) -> Result<Tensor<T>, String> {
     Ok(Tensor::new(&shape[..], elements))
 }
 
-fn parse_integers<N: TryFrom<i128> + Copy>(bytes: &[u8]) -> Result<(Vec<usize>, Vec<N>), String> {
+/// The shape, and the elements as `convert` makes them.
+fn parse_integers<N: Copy>(
+    bytes: &[u8],
+    convert: impl Fn(i128) -> Option<N>,
+) -> Result<(Vec<usize>, Vec<N>), String> {
     let (Header { element, column_major, shape }, data) = split(bytes)?;
     let Element { kind: kind @ ('i' | 'u'), width, .. } = element else {
         return Err(element.is_not("integers"));
@@ -141,8 +147,8 @@ fn parse_integers<N: TryFrom<i128> + Copy>(bytes: &[u8]) -> Result<(Vec<usize>, 
         let mut wide = [if is_negative { 0xff } else { 0 }; size_of::<i128>()];
         wide[..width].copy_from_slice(bytes);
         let integer = i128::from_le_bytes(wide);
-        let unfit = |_| format!("element {i} is {integer}, which {} cannot hold", std::any::type_name::<N>());
-        N::try_from(integer).map_err(unfit)
+        let unfit = || format!("element {i} is {integer}, which {} cannot hold", std::any::type_name::<N>());
+        convert(integer).ok_or_else(unfit)
     };
     let data = element.little_endian(data);
     let elements = data.chunks_exact(width).enumerate().map(integer).collect::<Result<Vec<N>, _>>()?;

@@ -40,13 +40,7 @@ impl Gather {
 
     pub(crate) fn compute<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
         let (_, width) = table(inputs[0].shape).expect("checked");
-        let data = inputs[0].data;
-        parallel::for_each_part(out, width, 1, 4 + width / 4, |range, out| {
-            for (&row, out) in self.rows[range].iter().zip(out.chunks_exact_mut(width.max(1))) {
-                let start = row as usize * width;
-                out.copy_from_slice(&data[start..start + width]);
-            }
-        });
+        gather(inputs[0].data, &self.rows, width, out);
     }
 
     pub(crate) fn pullback<T: Storage>(
@@ -58,6 +52,15 @@ impl Gather {
     ) {
         unreachable!("the tape sums the gradient into the table's own, row-sparse where it can be")
     }
+}
+
+/// Copies rows of `width` elements of a table.
+fn gather<T: Storage>(table: &[T], rows: &[u32], width: usize, out: &mut [T]) {
+    parallel::for_each_part(out, width, 1, 4 + width / 4, |range, out| {
+        for (&row, out) in rows[range].iter().zip(out.chunks_exact_mut(width.max(1))) {
+            out.copy_from_slice(&table[row as usize * width..][..width]);
+        }
+    });
 }
 
 /// Adds entry `i` of a tensor `[rows.len(), …]` to row `rows[i]` of zeros `[n, …]`.
@@ -94,9 +97,7 @@ impl ScatterAdd {
     ) {
         let Some(dx) = grads[0].as_deref_mut() else { return };
         let (_, width) = table(inputs[0].shape).expect("checked");
-        for (&row, dx) in self.rows.iter().zip(dx.chunks_exact_mut(width.max(1))) {
-            dx.copy_from_slice(&g[row as usize * width..][..width]);
-        }
+        gather(g, &self.rows, width, dx);
     }
 }
 

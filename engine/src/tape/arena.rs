@@ -239,11 +239,12 @@ impl<T: Float> Arena<T> {
         Outcome { out: self.values(id), kept }
     }
 
-    /// Panics if a backward pass has released an input of a node: a derivative may need it.
+    /// Panics if a backward pass has released a node or an input of it: a derivative may need them.
     #[track_caller]
     pub(crate) fn assert_unreleased(&self, name: &str, id: usize) {
         let node = &self.nodes[id];
-        if node.inputs.iter().any(|&input| matches!(self.value(input), Value::Released)) {
+        let released_value = |id: u32| matches!(self.value(id), Value::Released);
+        if released_value(id as u32) || node.inputs.iter().any(|&input| released_value(input)) {
             released(&format!("{name} through {}", node.op.name()));
         }
     }

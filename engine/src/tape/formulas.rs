@@ -71,8 +71,10 @@ elementwise! {
         // Powers of two, by which numbers of any size are scaled without rounding. The outer ones are for
         // `f64`; `f32` has no numbers of that size.
         let (tiny, small) = (size.lt(S::constant(1e-150)), size.lt(S::constant(1e-15)));
+        let subnormal = size.lt(S::constant(1e-30)); // of `f32`
         let (large, huge) = (S::constant(1e15).lt(size), S::constant(1e150).lt(size));
         let scale = S::select(small, S::constant(2f64.powi(60)), S::one());
+        let scale = S::select(subnormal, S::constant(2f64.powi(100)), scale);
         let scale = S::select(tiny, S::constant(2f64.powi(600)), scale);
         let scale = S::select(large, S::constant(2f64.powi(-70)), scale);
         let scale = S::select(huge, S::constant(2f64.powi(-600)), scale);

@@ -176,6 +176,9 @@ fn npy_of_any_numbers_is_read() {
     };
     let columns = read(&file("|i1", "True", &[1, 2, 3, 255]));
     assert_eq!(columns, Ok(Tensor::new([2, 2], vec![1.0, 3.0, 2.0, -1.0])));
+    let large: Vec<u8> = [1 << 63, 0, 1, 2].iter().flat_map(|x: &u64| x.to_le_bytes()).collect();
+    let want = vec![9223372036854775808.0, 0.0, 1.0, 2.0];
+    assert_eq!(read(&file("<u8", "False", &large)), Ok(Tensor::new([2, 2], want)));
     assert_eq!(read(&file("|i1", "False", &[1])).unwrap_err(), read_integers(&file("|i1", "False", &[1])));
     let message = "a.npy: element type \"|b1\"; numbers are needed";
     assert_eq!(read(&file("|b1", "False", &[0, 1, 1, 0])).unwrap_err(), message);

@@ -145,11 +145,13 @@ impl<'t, T: Float> Var<'t, T> {
     /// The elements repeated over a larger shape. Arithmetic broadcasts without this.
     ///
     /// # Panics
-    /// If the shapes do not broadcast.
+    /// If the elements do not broadcast to the shape.
     #[track_caller]
     pub fn broadcast_to(self, shape: impl Into<Shape>) -> Self {
-        let zeros = self.tape().zeros(shape);
-        self.tape().map(formulas::Add, [self, zeros])
+        let shape = shape.into();
+        let repeated = self.masked_fill(self.tape().zeros(shape.clone()), 0.0);
+        assert!(repeated.shape() == shape, "broadcast_to: {} does not broadcast to {shape}", self.shape());
+        repeated
     }
 
     /// The elements where `mask` is 0, else `value`. The mask broadcasts. No gradient flows to elements that

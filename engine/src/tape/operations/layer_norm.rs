@@ -30,7 +30,7 @@ impl<T: Float> Operation<T> for LayerNorm {
     fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
         let shape = inputs[0].shape();
         let last = shape.rank() as isize - 1;
-        let row = |v: Var<'t, T>| v.insert_axis(last as usize).broadcast_to(shape.clone());
+        let row = |v: Var<'t, T>| v.insert_axis(last as usize);
         let (x, gain) = (inputs[0], inputs[1]);
         let center = x - row(x.mean_axis(last));
         let variance = center.square().mean_axis(last) + self.epsilon;

@@ -95,7 +95,7 @@ impl<T: Float> Operation<T> for Reduce {
         let spread = |v: Var<'t, T>| {
             let Some(axis) = axis else { return v };
             let (at, _) = Axis::new(&shape, axis).expect("checked");
-            v.insert_axis(at).broadcast_to(shape.clone())
+            v.insert_axis(at)
         };
         match self.reduction {
             Reduction::Sum | Reduction::Mean => dx.reduce(self.reduction, axis),

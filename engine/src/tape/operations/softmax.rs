@@ -48,9 +48,8 @@ impl<T: Float> Operation<T> for Softmax {
 
     #[track_caller]
     fn jvp<'t>(&self, inputs: &[Var<'t, T>], out: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
-        let shape = inputs[0].shape();
-        let last = shape.rank() as isize - 1;
-        let row = |v: Var<'t, T>| v.insert_axis(last as usize).broadcast_to(shape.clone());
+        let last = inputs[0].shape().rank() as isize - 1;
+        let row = |v: Var<'t, T>| v.insert_axis(last as usize);
         let dx = tangents[0].expect("one input, one tangent");
         if self.logarithm {
             dx - row((out.exp() * dx).sum_axis(last))

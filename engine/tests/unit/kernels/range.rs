@@ -96,7 +96,12 @@ fn hypotenuses_of_any_size() {
         }
     }
     check::<f64>(&[1e-305, 1e-200, 1e-165, 1e-150, 1e-15, 1.0, 1e15, 1e150, 1e200, 1e306]);
-    check::<f32>(&[1e-37, 1e-36, 1e-23, 1.0, 1e19, 1e37]);
+    check::<f32>(&[1e-38, 1e-37, 1e-36, 1e-23, 1.0, 1e19, 1e37]);
+    // Below the normal numbers of `f32` the operands themselves have few digits.
+    let c = differentiated(&Tensor::new([2], vec![3e-40_f32, 4e-40]), |x| {
+        x.slice(0, 0..1).hypot(x.slice(0, 1..2))
+    });
+    assert!((f64::from(c.0[0]) / 5e-40 - 1.0).abs() < 1e-5 && (c.1[0] - 0.6).abs() < 1e-5, "{c:?}");
     assert_eq!(differentiated(&Tensor::<f64>::zeros([1]), |x| x.hypot(x)).1, [0.0]);
 }
 
