@@ -1,9 +1,9 @@
 //! What the trainings of `transformer`, `lm`, `vit` and `dit` have in common.
 
+use cotangent::optim::train::each_batch;
 use cotangent::prelude::*;
 use cotangent_apps_common::error::Result;
 use cotangent_apps_common::say;
-use rayon::prelude::*;
 
 /// Adam as transformers use it (Vaswani et al. 2017, section 5.3), with decoupled weight decay and a largest
 /// norm of the gradient.
@@ -30,27 +30,13 @@ pub(crate) fn report_sharpness(factors: &[f64]) {
     }
 }
 
-/// What `evaluate` returns for each batch. They are computed in parallel.
-pub(crate) fn each_batch<B: Sync, R: Send>(
-    batches: &[B],
-    device: &Device,
-    evaluate: impl Fn(&Tape<f32>, &B) -> R + Sync,
-) -> Vec<R> {
-    let new_tape = || Tape::with_device(device.clone());
-    let evaluate = |tape: &mut Tape<f32>, batch: &B| {
-        tape.reset();
-        evaluate(tape, batch)
-    };
-    batches.par_iter().map_init(new_tape, evaluate).collect()
-}
-
 /// The mean loss per token of batches. `loss` returns the mean loss of a batch and its number of tokens.
 pub(crate) fn mean_loss<B: Sync>(
     batches: &[B],
     device: &Device,
     loss: impl Fn(&Tape<f32>, &B) -> (f64, usize) + Sync,
 ) -> f64 {
-    let losses = each_batch(batches, device, loss);
+    let losses = each_batch(batches, device, |tape, batch| loss(tape, batch));
     let tokens: usize = losses.iter().map(|(_, tokens)| tokens).sum();
     losses.iter().map(|(loss, tokens)| loss * *tokens as f64).sum::<f64>() / tokens as f64
 }

@@ -25,6 +25,7 @@
 mod batches;
 mod checkpoints;
 mod course;
+mod each_batch;
 mod error;
 mod model_file;
 mod trainer;
@@ -32,6 +33,7 @@ mod trainer;
 pub use batches::{Batches, ByLength, Shuffled};
 pub use checkpoints::{CHECKPOINT, MODEL};
 pub use course::Taken;
+pub use each_batch::each_batch;
 pub use error::{Cause, Kept, TrainError};
 pub use model_file::{load_model, save_model};
 pub use trainer::{Epoch, Goal, History, Progress, Trainer};

@@ -4,13 +4,13 @@
 use std::sync::Arc;
 
 use cotangent::optim::train::Batches;
+use cotangent::optim::train::each_batch;
 use cotangent::prelude::*;
 use cotangent_apps_common::confusion::Confusion;
 
 use super::graph_collection::{GraphCollection, MultiLabelGraph};
 use super::model::GraphModel;
 use super::training::{GraphTask, Validation};
-use crate::training::each_batch;
 
 #[cfg(test)]
 mod tests;

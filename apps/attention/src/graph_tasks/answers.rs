@@ -1,7 +1,7 @@
 //! How well a model answers: by class, beside the best constant answer.
 
+use cotangent::optim::train::each_batch;
 use cotangent::prelude::*;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::model::{Questions, RecursiveTransformer};
@@ -65,8 +65,7 @@ pub(super) fn answer(
     graphs: &[Questions],
     device: &Device,
 ) -> Answers {
-    let answer_graph = |tape: &mut Tape<f32>, questions: &Questions| {
-        tape.reset();
+    let found = each_batch(graphs, device, |tape, questions| {
         let logits = model.logits(tape, questions);
         let mut answers = Answers::new(classes);
         answers.not_finite = logits.to_tensor().data().iter().filter(|logit| !logit.is_finite()).count();
@@ -77,9 +76,8 @@ pub(super) fn answer(
             class.correct += usize::from(answer == label);
         }
         answers
-    };
-    let found = graphs.par_iter().map_init(|| Tape::with_device(device.clone()), answer_graph);
-    found.reduce(|| Answers::new(classes), Answers::add)
+    });
+    found.into_iter().fold(Answers::new(classes), Answers::add)
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
 //! How well a model classifies pictures.
 
 use cotangent::engine::row_numbers;
+use cotangent::optim::train::each_batch;
 use cotangent::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::batch::Batch;
 use super::model::VitModel;
 use crate::pictures::Pictures;
-use crate::training::each_batch;
 
 /// The number of likeliest classes among which the right one counts, beside the likeliest itself.
 const FIRST: usize = 5;

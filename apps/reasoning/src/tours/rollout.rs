@@ -1,8 +1,8 @@
 //! Tours by a value network, city by city, many side by side.
 
 use cotangent::engine::rng::Rng;
+use cotangent::optim::train::each_batch;
 use cotangent::prelude::*;
-use rayon::prelude::*;
 
 use super::agent::Policy;
 use super::instance::{City, Distances};
@@ -36,14 +36,13 @@ impl Rollout<'_> {
         cities: impl Fn(usize) -> &'c [City] + Sync,
         rng: impl Fn(usize) -> Rng + Sync,
     ) -> Result<Vec<Vec<usize>>, NotFinite> {
-        let chunks = (0..count.div_ceil(TOGETHER)).into_par_iter();
-        let chunk = |tape: &mut Tape<f32>, chunk: usize| {
-            let numbers = chunk * TOGETHER..count.min((chunk + 1) * TOGETHER);
+        let chunks: Vec<usize> = (0..count).step_by(TOGETHER).collect();
+        let tours = each_batch(&chunks, self.device, |tape, &first| {
+            let numbers = first..count.min(first + TOGETHER);
             let (cities, rngs) = numbers.map(|number| (cities(number), rng(number))).unzip();
             self.side_by_side(tape, policy, cities, rngs)
-        };
-        let tours = chunks.map_init(|| Tape::with_device(self.device.clone()), chunk);
-        Ok(tours.collect::<Result<Vec<_>, _>>()?.concat())
+        });
+        Ok(tours.into_iter().collect::<Result<Vec<_>, _>>()?.concat())
     }
 
     fn side_by_side(
