@@ -75,17 +75,17 @@ impl<T: Float> Sum<T> {
     fn add(&mut self, gradient: GradientView<'_, T>, len: usize, weight: f64) {
         if let (Sum::Rows { rows, values, width, .. }, GradientView::Dense(_)) = (&*self, gradient) {
             let sparse = GradientView::Rows { rows, values, width: *width };
-            *self = Sum::Dense(sparse.to_dense(len / width, *width));
+            *self = Sum::Dense(sparse.to_dense(len / (*width).max(1), *width));
         }
         match (self, gradient) {
             (Sum::Dense(sum), GradientView::Dense(values)) => add(sum, values, weight),
             (Sum::Dense(sum), GradientView::Rows { rows, values, width }) => {
-                for (&row, values) in rows.iter().zip(values.chunks_exact(width)) {
+                for (&row, values) in rows.iter().zip(values.chunks_exact(width.max(1))) {
                     add(&mut sum[row as usize * width..][..width], values, weight);
                 }
             }
             (Sum::Rows { rows, place, values: sum, .. }, GradientView::Rows { rows: new, values, width }) => {
-                for (&row, values) in new.iter().zip(values.chunks_exact(width)) {
+                for (&row, values) in new.iter().zip(values.chunks_exact(width.max(1))) {
                     let at = *place.entry(row).or_insert_with(|| {
                         rows.push(row);
                         sum.resize(sum.len() + width, T::zero());

@@ -86,7 +86,7 @@ impl<T: Float> Average<T> {
                 };
                 self.outcome = same_shape(path, param, average).and_then(|()| {
                     towards(param.manifold(), average, param.value(), self.part)
-                        .map_err(|row| OptimError::NotFinite { param: param.called(path).to_owned(), row })
+                        .map_err(|row| OptimError::Average { param: param.called(path).to_owned(), row })
                 });
             }
         }

@@ -17,6 +17,14 @@ pub enum OptimError {
         /// The row.
         row: usize,
     },
+    /// An average of parameters moves along a geodesic to the parameter, and none was found that is finite.
+    #[error("parameter {param:?}, row {row}: no finite geodesic from its average to it is found")]
+    Average {
+        /// The parameter's name.
+        param: String,
+        /// The row.
+        row: usize,
+    },
     /// Weight decay moves along a geodesic to the manifold's origin, and none was found: the row is in
     /// another component (for example of the orthogonal group), or too far from the origin.
     #[error("parameter {param:?}, row {row}: no geodesic to the manifold's origin is found for weight decay")]

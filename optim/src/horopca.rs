@@ -112,7 +112,11 @@ impl HoroPcaFit {
             }
         };
         let found = (0..self.starts.max(1)).map(|i| lbfgs(&mut problem, start(i), STOPPING));
-        let best = found.reduce(|best, other| if best.cost <= other.cost { best } else { other });
+        let best = found.reduce(
+            |best, other| {
+                if best.cost <= other.cost || other.cost.is_nan() { best } else { other }
+            },
+        );
         best.expect("there is a start").point
     }
 }

@@ -420,9 +420,34 @@ impl<A: Algorithm, T: Float, G: GradientSource<T>> Advance<'_, A, T, G> {
             Some(rows) => GradientView::Rows { rows, values: values.data(), width },
             None => GradientView::Dense(values.data()),
         });
-        let mut values = gradient.or(read).map_or(Vec::new(), |gradient| gradient.to_dense(rows, width));
-        values.chunks_mut(rows / blocks * width).try_for_each(|block| clip::clip(block, max))?;
+        let Some(gradient) = gradient.or(read) else { return Ok((1.0, Some(Vec::new()))) };
+        let mut values = match gradient {
+            GradientView::Dense(values) | GradientView::Rows { values, .. } => values.to_vec(),
+        };
+        let Some(listed) = listed(&gradient) else {
+            values.chunks_mut(rows / blocks * width).try_for_each(|block| clip::clip(block, max))?;
+            return Ok((1.0, Some(values)));
+        };
+        let block = |i: &usize| listed[*i] as usize / (rows / blocks);
+        let mut order: Vec<usize> = (0..listed.len()).collect();
+        order.sort_by_key(block);
+        for own in order.chunk_by(|a, b| block(a) == block(b)) {
+            let mut together: Vec<T> =
+                own.iter().flat_map(|i| &values[i * width..][..width]).copied().collect();
+            clip::clip(&mut together, max)?;
+            for (i, row) in own.iter().zip(together.chunks_exact(width)) {
+                values[i * width..][..width].copy_from_slice(row);
+            }
+        }
         Ok((1.0, Some(values)))
+    }
+}
+
+/// The rows of a row-sparse gradient.
+fn listed<'a, T>(gradient: &GradientView<'a, T>) -> Option<&'a [u32]> {
+    match *gradient {
+        GradientView::Dense(_) => None,
+        GradientView::Rows { rows, .. } => Some(rows),
     }
 }
 
@@ -451,8 +476,13 @@ impl<A: Algorithm, T: Float, G: GradientSource<T>> VisitorMut<T> for Advance<'_,
             }
         };
         let (gradient, on_device) = match (&blocks, on_device) {
-            (Some(blocks), Some(_)) => (None, Some((None, Tensor::new([rows, width], blocks.clone())))),
-            (Some(blocks), None) => (Some(GradientView::Dense(blocks)), None),
+            (Some(blocks), Some((rows, values))) => {
+                (None, Some((rows, Tensor::new(values.shape().clone(), blocks.clone()))))
+            }
+            (Some(values), None) => match gradient.as_ref().and_then(listed) {
+                Some(rows) => (Some(GradientView::Rows { rows, values, width }), None),
+                None => (gradient.map(|_| GradientView::Dense(values)), None),
+            },
             (None, on_device) => (gradient, on_device),
         };
         let Count { factors, moments: moments_per_row } = Count::new(&manifold, width);

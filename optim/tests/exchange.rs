@@ -115,7 +115,15 @@ fn blocks_arrive_from_every_rank() {
 
 /// Trains as a rank: the losses of all epochs, the bits of the weights, and the last error.
 fn trained(ranks: Option<Arc<dyn Exchange>>, seed: u64) -> Result<(Vec<u64>, Vec<u32>), String> {
-    let (mut model, mut adam) = (Model::new(), RiemannianAdam::new(0.05).unwrap());
+    trained_by(RiemannianAdam::new(0.05).unwrap(), ranks, seed)
+}
+
+fn trained_by(
+    mut adam: RiemannianAdam<f32>,
+    ranks: Option<Arc<dyn Exchange>>,
+    seed: u64,
+) -> Result<(Vec<u64>, Vec<u32>), String> {
+    let mut model = Model::new();
     let mut trainer = Trainer::new(2).seed(seed).parts(4, 2);
     if let Some(ranks) = ranks {
         trainer = trainer.ranks(ranks);
@@ -137,11 +145,19 @@ fn a_training_of_ranks_is_that_of_one_process() {
 
 #[test]
 fn ranks_with_other_settings_are_refused() {
-    let all = Threads::run(3, |ranks| {
+    let seeds = Threads::run(3, |ranks| {
         let seed = if ranks.rank() == 2 { 43 } else { 42 };
         trained(Some(ranks), seed)
     });
-    for (rank, result) in all.into_iter().enumerate() {
+    let rates = Threads::run(3, |ranks| {
+        let rate = if ranks.rank() == 2 { 0.01 } else { 0.05 };
+        trained_by(RiemannianAdam::new(rate).unwrap(), Some(ranks), 42)
+    });
+    let decays = Threads::run(3, |ranks| {
+        let decay = if ranks.rank() == 2 { 0.1 } else { 0.0 };
+        trained_by(RiemannianAdam::new(0.05).unwrap().decay(decay).unwrap(), Some(ranks), 42)
+    });
+    for (rank, result) in [seeds, rates, decays].into_iter().flat_map(|all| all.into_iter().enumerate()) {
         let message = "rank 2 has another version, other settings, data or weights than rank 0";
         assert_eq!(result.unwrap_err(), format!("rank {rank} of 3: {message}"));
     }

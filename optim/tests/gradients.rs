@@ -134,6 +134,33 @@ fn each_block_of_a_stacked_parameter_is_clipped_by_itself() {
     assert_eq!(step(&mut start(3), &slopes, sgd().stacked("other", 3)), step(&mut start(3), &slopes, sgd()));
 }
 
+/// Rows without a gradient stay where they are, though momentum would move them on.
+#[test]
+fn blocks_of_a_table_are_clipped_without_the_rows_that_were_not_read() {
+    let adam = || RiemannianAdam::new(0.1).unwrap().clip_each(1.0).unwrap();
+    let steps = |mut adam: RiemannianAdam<f64>, reads: &[&[u32]]| {
+        let mut table = Param::new("m", Euclidean, Tensor::<f64>::zeros([4, 2]));
+        for rows in reads {
+            let tape = Tape::new();
+            let loss = (table.on(&tape).coordinates().gather(rows) * 3.0).sum();
+            adam.step(&mut table, &tape.backward(loss)).unwrap();
+        }
+        table.value().clone()
+    };
+    let moved = steps(adam().stacked("", 2), &[&[3, 0], &[2]]);
+    let first = steps(adam().stacked("", 2), &[&[3, 0]]);
+    assert_eq!([0, 1, 3].map(|row| moved.row(row)), [0, 1, 3].map(|row| first.row(row)));
+    assert!(moved.row(2)[0] < 0.0 && first.row(2) == [0.0; 2] && first.row(0)[0] < 0.0);
+    // The rows of a block are clipped together: SGD shows by how much.
+    let sgd = RiemannianSgd::new(1.0).unwrap().clip_each(1.0).unwrap().stacked("", 2);
+    let (mut sgd, mut table) = (sgd, Param::new("m", Euclidean, Tensor::<f64>::zeros([4, 2])));
+    let tape = Tape::new();
+    let rows = table.on(&tape).coordinates().gather(&[3, 0, 2]);
+    sgd.step(&mut table, &tape.backward((rows * 3.0).sum())).unwrap();
+    let want = [-0.5_f64.sqrt(), -0.5_f64.sqrt(), 0.0, 0.0, -0.5, -0.5, -0.5, -0.5];
+    assert!(table.value().data().iter().zip(want).all(|(x, want)| (x - want).abs() < 1e-15));
+}
+
 /// Clipping must work on exploding gradients, whose squares overflow `f32`.
 #[test]
 fn large_gradients_are_clipped_and_not_lost() {

@@ -19,7 +19,8 @@ pub const MODEL: &str = "model.safetensors";
 
 /// The checkpoint files of a run: the last good checkpoint, and the next one until it is known to be good.
 /// The best model is handled alike: a better model replaces it only together with the next checkpoint. So the
-/// model and the checkpoint on disk always belong to the same history.
+/// model and the checkpoint on disk belong to the same history, unless the process is killed between the two
+/// renames.
 pub(super) struct Checkpoints {
     directory: PathBuf,
     unit: &'static str,

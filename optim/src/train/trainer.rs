@@ -203,6 +203,9 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
     /// batch. A batch and a rate mean what they mean in one process. The results have the same bits for any
     /// number of ranks, if every batch has two parts or more. Every rank has the whole model, runs
     /// `evaluate`, and writes to its own directory. Only [`run`](Self::run) shares its work, on the CPU.
+    ///
+    /// The ranks of a killed job may have checkpoints of different steps. To resume it, give each of them the
+    /// directory of rank 0, or a copy: they refuse to start from different steps.
     pub fn ranks(self, ranks: Arc<dyn Exchange>) -> Self {
         Trainer { ranks: Some(ranks), ..self }
     }
@@ -370,7 +373,8 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
             },
         };
         if let Some(ranks) = &self.ranks {
-            self.agree(&**ranks, model, &state)?;
+            let own = serde_json::json!([optimiser.settings(), rate, self.schedule]);
+            self.agree(&**ranks, model, &state, own)?;
         }
         let keeps_best = self.settings.best.is_some();
         let name = self.name.clone();
@@ -384,15 +388,18 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
         Ok(history)
     }
 
-    /// Checks that all ranks train the same model in the same way from the same step.
+    /// Checks that all ranks train the same model in the same way from the same step. `own`: what the trainer
+    /// does not hold.
     fn agree<T: Float>(
         &self,
         ranks: &dyn Exchange,
         model: &impl Module<T>,
         state: &State<R>,
+        own: serde_json::Value,
     ) -> Result<(), TrainError> {
         let progress = (self.epochs, state.history.steps, state.batch);
-        let settings = serde_json::to_vec(&(env!("CARGO_PKG_VERSION"), &self.run, self.settings, progress));
+        let settings = (env!("CARGO_PKG_VERSION"), &self.run, self.settings, progress, own);
+        let settings = serde_json::to_vec(&settings);
         let mut hasher = DefaultHasher::new();
         settings.expect("settings are JSON").hash(&mut hasher);
         for (name, value) in model.state() {
