@@ -139,7 +139,13 @@ impl<T: Float> ConvStack<T> {
     }
 
     /// [`BatchNorm2d::observe`] of every layer.
+    ///
+    /// # Panics
+    /// If there are not as many statistics as layers.
+    #[track_caller]
     pub fn observe(&mut self, batch: &[BatchStatistics<T>]) {
+        let (given, layers) = (batch.len(), self.norms.len());
+        assert_eq!(given, layers, "ConvStack: {given} statistics for {layers} layers");
         self.norms.iter_mut().zip(batch).for_each(|(norm, batch)| norm.observe(batch));
     }
 

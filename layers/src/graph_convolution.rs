@@ -37,15 +37,27 @@ pub struct Adjacency<T: Float = f32> {
 impl<T: Float> Adjacency<T> {
     /// The weights of a row are equal and sum to 1: `A = D⁻¹E`, with the edges E and the degrees D. As in
     /// the program of Chami et al. 2019.
+    ///
+    /// # Panics
+    /// If the edges are not `[nodes, nodes]`.
+    #[track_caller]
     pub fn mean(edges: Arc<Sparsity>) -> Self {
         let degrees = degrees(&edges);
         Self::weighted(edges, |i, _| 1.0 / degrees[i as usize])
     }
 
-    /// `A = D^{−1/2} E D^{−1/2}`, for edges in both directions. Kipf & Welling 2017, eq. 8.
+    /// `A = D^{−1/2} E D^{−1/2}`, for edges in both directions. Kipf & Welling 2017, eq. 8. An edge to a
+    /// node that has no edges itself weighs 0.
+    ///
+    /// # Panics
+    /// If the edges are not `[nodes, nodes]`.
+    #[track_caller]
     pub fn symmetric(edges: Arc<Sparsity>) -> Self {
         let degrees = degrees(&edges);
-        Self::weighted(edges, |i, j| 1.0 / (degrees[i as usize] * degrees[j as usize]).sqrt())
+        Self::weighted(edges, |i, j| {
+            let product = degrees[i as usize] * degrees[j as usize];
+            if product > 0.0 { 1.0 / product.sqrt() } else { 0.0 }
+        })
     }
 
     /// The weight of each edge (i, j).
@@ -57,7 +69,10 @@ impl<T: Float> Adjacency<T> {
 }
 
 /// The number of each node's edges.
+#[track_caller]
 fn degrees(edges: &Sparsity) -> Vec<f64> {
+    let size = [edges.rows(), edges.columns()];
+    assert_eq!(size[0], size[1], "Adjacency: edges of shape {size:?}, not [nodes, nodes]");
     let mut degrees = vec![0.0; edges.rows()];
     edges.pairs().iter().for_each(|&(i, _)| degrees[i as usize] += 1.0);
     degrees
@@ -94,7 +109,7 @@ pub struct GraphConvolution<M, T: Float = f32> {
     /// W: `[width, m]`.
     pub weight: Param<Euclidean, T>,
     /// b: a point, `[m]`.
-    pub bias: Param<M, T>,
+    pub bias: Option<Param<M, T>>,
     /// How neighbours are put together: [`Aggregation::Sum`] in the tangent space at the origin,
     /// [`Aggregation::Barycentre`] as their gyromidpoint.
     #[module(skip)]
@@ -110,10 +125,15 @@ impl<M: Manifold, T: Float> GraphConvolution<M, T> {
     pub fn new(manifold: M, width: usize, m: usize, rng: &mut Rng) -> Self {
         GraphConvolution {
             weight: Param::new("weight", Euclidean, init::glorot_uniform(width, m, rng)),
-            bias: Param::new("bias", manifold, origins(&manifold, &[], m)),
+            bias: Some(Param::new("bias", manifold, origins(&manifold, &[], m))),
             aggregation: Aggregation::Sum,
             dropout: Dropout { rate: 0.0 },
         }
+    }
+
+    /// The layer without a bias.
+    pub fn without_bias(self) -> Self {
+        GraphConvolution { bias: None, ..self }
     }
 
     /// The points of all nodes, `[nodes, m]`.
@@ -129,7 +149,8 @@ impl<M: Manifold, T: Float> GraphConvolution<M, T> {
     ) -> Point<G, Var<'t, T>> {
         let tape = x.tape();
         let weight = *self.dropout.forward(self.weight.on(tape));
-        let y = space.add(space.exp0(x.matmul(weight)), space.parameter(tape, &self.bias));
+        let y = space.exp0(x.matmul(weight));
+        let y = self.bias.as_ref().map_or(y, |bias| space.add(y, space.parameter(tape, bias)));
         let weights = tape.constant(&adjacency.weights);
         let sum = |rows| weights.sparse_matmul(&adjacency.edges, rows);
         let z = match self.aggregation {

@@ -19,7 +19,7 @@
 //! | [`Activation`]: any pointwise map | `activation.rs` |
 //! | [`Dropout`] | `dropout.rs` |
 //! | [`StochasticDepth`]: leaves out residual blocks, by sample | `stochastic_depth.rs` |
-//! | [`BatchNorm`]: brings batches to a learned mean and deviation | `norm/batch_norm.rs` |
+//! | [`BatchNorm`]: brings batches to a learned deviation about a learned point | `norm/batch_norm.rs` |
 //! | [`BatchNorm2d`]: batch normalisation of each channel of maps | `norm/batch_norm_2d.rs` |
 //! | [`Conv2d`]; [`ConvStack`]: convolutions, normalised | `convolution.rs` |
 //! | [`FeedForward`]: linear layers and activations | `linear/feed_forward.rs` |

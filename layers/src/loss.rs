@@ -11,7 +11,9 @@ use cotangent_engine::{Float, Scalar, Var, softmax_in_place};
 /// If there is no distance, or the distances have other than two axes.
 #[track_caller]
 pub fn ranking<'t, T: Float>(distances: Var<'t, T>) -> Var<'t, T> {
-    let batch = distances.shape()[0];
+    let shape = distances.shape();
+    assert_eq!(shape.rank(), 2, "ranking: distances {shape}, not [batch, candidates]");
+    let batch = shape[0];
     let positive = distances.slice(1, 0..1).reshape([batch]);
     positive + (-distances).logsumexp(1)
 }

@@ -33,6 +33,10 @@ pub struct PositionEmbedding<M, T: Float = f32> {
 impl<M: Steps, T: Float> PositionEmbedding<M, T> {
     /// For `longest` places, with coordinates about the origin uniform in `[-range, range]`: 1e-4 in
     /// López & Strube 2020, appendix F.
+    ///
+    /// # Panics
+    /// If the range is negative or not finite.
+    #[track_caller]
     pub fn new(manifold: M, longest: usize, dim: usize, range: f64, rng: &mut Rng) -> Self {
         let Embedding { points } = Embedding::uniform("positions", manifold, longest, dim, range, rng);
         PositionEmbedding { points }

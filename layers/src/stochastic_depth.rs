@@ -1,6 +1,6 @@
 //! Stochastic depth: Huang et al. 2016 (*Deep Networks with Stochastic Depth*).
 
-use cotangent_engine::{Float, Var};
+use cotangent_engine::{Float, Shape, Var};
 
 /// Drops the result of a residual block for some samples of a batch, and scales that of the others, so that
 /// its expected value stays the same: each sample is 0 with probability `rate`, and otherwise divided by
@@ -35,13 +35,28 @@ impl StochasticDepth {
     /// If the rate is not in [0, 1), or x has no axes.
     #[track_caller]
     pub fn forward<'t, T: Float>(&self, x: Var<'t, T>) -> Var<'t, T> {
+        self.dropped(x, |shape| shape[0])
+    }
+
+    /// All of x as one sample, such as the nodes of a graph.
+    ///
+    /// # Panics
+    /// As [`forward`](Self::forward).
+    #[track_caller]
+    pub fn forward_one<'t, T: Float>(&self, x: Var<'t, T>) -> Var<'t, T> {
+        self.dropped(x, |_| 1)
+    }
+
+    /// x by so many samples: the extent of its first axis, or 1.
+    #[track_caller]
+    fn dropped<'t, T: Float>(&self, x: Var<'t, T>, samples: fn(&Shape) -> usize) -> Var<'t, T> {
         assert!((0.0..1.0).contains(&self.rate), "stochastic depth: a rate of {}", self.rate);
         if self.rate == 0.0 || !x.tape().is_training() {
             return x;
         }
         let shape = x.shape();
-        let mut samples = vec![1; shape.rank()];
-        samples[0] = shape[0];
-        x * x.tape().constant_with(&samples[..], |ones| ones.fill(T::one())).dropout(self.rate)
+        let mut axes = vec![1; shape.rank()];
+        axes[0] = samples(&shape);
+        x * x.tape().constant_with(&axes[..], |ones| ones.fill(T::one())).dropout(self.rate)
     }
 }

@@ -108,7 +108,8 @@ pub struct EncoderLayer<T: Float = f32> {
     pub attention: MultiHeadAttention<T>,
     /// Applied at each position.
     pub feed_forward: FeedForward<Euclidean, T>,
-    /// Drops the result of each of the two, for some sequences of a batch: a rate of 0 at first.
+    /// Drops the result of each of the two, for some sequences of a batch, or for a whole graph: a rate of 0
+    /// at first.
     #[module(skip)]
     pub depth: StochasticDepth,
     residuals: [Residual<T>; 2],
@@ -135,7 +136,7 @@ impl<T: Float> EncoderLayer<T> {
     /// If the shapes do not fit.
     #[track_caller]
     pub fn forward<'t>(&self, x: Var<'t, T>, mask: Mask<'t, T>) -> Var<'t, T> {
-        self.sublayers(x, |x| self.attention.forward(x, x, mask))
+        self.sublayers(x, StochasticDepth::forward, |x| self.attention.forward(x, x, mask))
     }
 
     /// Same as [`forward`](Self::forward) with [`Mask::Causal`], for rows `[batch, n, width]` that continue
@@ -151,7 +152,7 @@ impl<T: Float> EncoderLayer<T> {
         x: Var<'t, T>,
     ) -> (Var<'t, T>, KeyValueCache<'t, T>) {
         let mut so_far = None;
-        let y = self.sublayers(x, |x| {
+        let y = self.sublayers(x, StochasticDepth::forward, |x| {
             let (y, all) = self.attention.forward_cached(before, x);
             so_far = Some(all);
             y
@@ -166,15 +167,20 @@ impl<T: Float> EncoderLayer<T> {
     /// If the shapes do not fit.
     #[track_caller]
     pub fn along_edges<'t>(&self, x: Var<'t, T>, edges: &Arc<Sparsity>) -> Var<'t, T> {
-        self.sublayers(x, |x| self.attention.along_edges(x, x, edges))
+        self.sublayers(x, StochasticDepth::forward_one, |x| self.attention.along_edges(x, x, edges))
     }
 
-    /// Both sublayers, the first with this attention.
+    /// Both sublayers, the first with this attention. `leave_out` is a method of [`StochasticDepth`].
     #[track_caller]
-    fn sublayers<'t>(&self, x: Var<'t, T>, attend: impl FnOnce(Var<'t, T>) -> Var<'t, T>) -> Var<'t, T> {
+    fn sublayers<'t>(
+        &self,
+        x: Var<'t, T>,
+        leave_out: fn(&StochasticDepth, Var<'t, T>) -> Var<'t, T>,
+        attend: impl FnOnce(Var<'t, T>) -> Var<'t, T>,
+    ) -> Var<'t, T> {
         let [first, second] = &self.residuals;
-        let x = first.around(x, |x| self.depth.forward(attend(x)));
-        second.around(x, |x| self.depth.forward(*self.feed_forward.forward(x)))
+        let x = first.around(x, |x| leave_out(&self.depth, attend(x)));
+        second.around(x, |x| leave_out(&self.depth, *self.feed_forward.forward(x)))
     }
 
     /// The queries and keys with which a sequence attends to itself, `[batch, heads, n, key]` each, for
@@ -208,6 +214,9 @@ pub struct DecoderLayer<T: Float = f32> {
     pub across: MultiHeadAttention<T>,
     /// Applied at each position.
     pub feed_forward: FeedForward<Euclidean, T>,
+    /// Drops the result of each of the three, for some sequences of a batch: a rate of 0 at first.
+    #[module(skip)]
+    pub depth: StochasticDepth,
     residuals: [Residual<T>; 3],
 }
 
@@ -224,6 +233,7 @@ impl<T: Float> DecoderLayer<T> {
             attention,
             across,
             feed_forward: feed_forward(sizes, rng),
+            depth: StochasticDepth::default(),
             residuals: [0, 1, 2].map(|_| Residual::new(sizes)),
         }
     }
@@ -258,10 +268,10 @@ impl<T: Float> DecoderLayer<T> {
         let x = first.around(x, |x| {
             let (y, all) = self.attention.forward_cached(before, x);
             so_far = Some(all);
-            y
+            self.depth.forward(y)
         });
-        let x = second.around(x, |x| self.across.attend(x, encoded, mask));
-        let x = third.around(x, |x| *self.feed_forward.forward(x));
+        let x = second.around(x, |x| self.depth.forward(self.across.attend(x, encoded, mask)));
+        let x = third.around(x, |x| self.depth.forward(*self.feed_forward.forward(x)));
         (x, so_far.expect("the sublayer is run"))
     }
 
@@ -272,7 +282,7 @@ impl<T: Float> DecoderLayer<T> {
     #[track_caller]
     pub fn weigh_across<'t>(&self, x: Var<'t, T>, encoded: Var<'t, T>, mask: Mask<'t, T>) -> Var<'t, T> {
         let [first, second, _] = &self.residuals;
-        let x = first.around(x, |x| self.attention.forward(x, x, Mask::Causal));
+        let x = first.around(x, |x| self.depth.forward(self.attention.forward(x, x, Mask::Causal)));
         self.across.weigh(second.input(x), encoded, mask)
     }
 }

@@ -10,7 +10,9 @@
 use cotangent_engine::Rows;
 use cotangent_engine::formulas::{Relu, Sub};
 
-use crate::hyperbolic::isometry::Hyperbolic;
+use crate::hyperbolic::half_space::HalfSpace;
+use crate::hyperbolic::isometry::{Hyperbolic, Isometric};
+use crate::hyperbolic::klein::Klein;
 use crate::hyperbolic::lorentz::Lorentz;
 use crate::hyperbolic::stereographic::{KappaStereographic, MaybeNegative};
 use crate::manifold::ConstantCurvature;
@@ -31,13 +33,25 @@ pub trait EntailmentCones: Hyperbolic {
     ///
     /// Nearer to the origin than √c‖x‖ = 2K/(1 + √(1 + 4K²)), where this is a right angle, Ganea et
     /// al. define no cones; here they stay half-spaces, with gradient 0.
+    ///
+    /// # Panics
+    /// If the curvature is not negative: there are no cones.
+    #[track_caller]
     fn cone_aperture<R: Rows>(&self, x: &R, k: f64) -> R::Scalar;
 
     /// The angle Ξ(x, y) in [0, π] at x between the ray away from the origin and the geodesic to y. 0
     /// where x is the origin or y is x.
+    ///
+    /// # Panics
+    /// If the curvature is not negative.
+    #[track_caller]
     fn cone_angle<R: Rows>(&self, x: &R, y: &R) -> R::Scalar;
 
     /// `max(0, Ξ(x, y) − ψ(x))`: 0 exactly where y lies in the cone at x. Ganea et al. 2018, section 4.
+    ///
+    /// # Panics
+    /// If the curvature is not negative.
+    #[track_caller]
     fn cone_energy<R: Rows>(&self, x: &R, y: &R, k: f64) -> R::Scalar {
         let excess = R::map(Sub, [&self.cone_angle(x, y), &self.cone_aperture(x, k)]);
         R::map(Relu, [&excess])
@@ -45,12 +59,22 @@ pub trait EntailmentCones: Hyperbolic {
 }
 
 impl<S: MaybeNegative> EntailmentCones for KappaStereographic<S> {
+    #[track_caller]
     fn cone_aperture<R: Rows>(&self, x: &R, k: f64) -> R::Scalar {
-        R::scalar(formulas::BallAperture, [x], [&x.constant(self.kappa()), &x.constant(k)])
+        let kappa = negative(self.kappa());
+        R::scalar(formulas::BallAperture, [x], [&x.constant(kappa), &x.constant(k)])
     }
+    #[track_caller]
     fn cone_angle<R: Rows>(&self, x: &R, y: &R) -> R::Scalar {
-        R::scalar(formulas::BallAngle, [x, y], [&x.constant(self.kappa())])
+        R::scalar(formulas::BallAngle, [x, y], [&x.constant(negative(self.kappa()))])
     }
+}
+
+/// The curvature, which must be negative.
+#[track_caller]
+fn negative(kappa: f64) -> f64 {
+    assert!(kappa < 0.0, "entailment cones: negative curvature is needed, not {kappa}");
+    kappa
 }
 
 impl EntailmentCones for Lorentz {
@@ -61,6 +85,23 @@ impl EntailmentCones for Lorentz {
         R::scalar(formulas::LorentzAngle, [x, y], [&x.constant(self.kappa())])
     }
 }
+
+/// The other models have their cones on the hyperboloid.
+macro_rules! on_the_hyperboloid {
+    ($($model:ty),+) => { $(
+        impl EntailmentCones for $model {
+            fn cone_aperture<R: Rows>(&self, x: &R, k: f64) -> R::Scalar {
+                let hyperboloid: Lorentz = self.counterpart();
+                hyperboloid.cone_aperture(&self.onto_hyperboloid(x), k)
+            }
+            fn cone_angle<R: Rows>(&self, x: &R, y: &R) -> R::Scalar {
+                let hyperboloid: Lorentz = self.counterpart();
+                hyperboloid.cone_angle(&self.onto_hyperboloid(x), &self.onto_hyperboloid(y))
+            }
+        }
+    )+ };
+}
+on_the_hyperboloid!(Klein, HalfSpace);
 
 /// The row formulas of the cones. Parameter 0 is κ, parameter 1 is K.
 pub mod formulas {

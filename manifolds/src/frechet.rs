@@ -4,7 +4,8 @@
 //! It exists and is unique on manifolds of curvature ≤ 0 (Karcher 1977), and for points within a ball of
 //! radius π/(4√κ) on the sphere (Afsari 2011). F is the negative gradient of the objective, and its
 //! covariant derivative is the negative Hessian. For curvature ≤ 0 the Hessian is at least the identity
-//! (weights that sum to 1).
+//! (weights that sum to 1). Where F vanishes at the antipode of a point of the sphere, that is no mean: the
+//! point's logarithm there is 0 by definition, but the objective falls in every direction.
 //!
 //! **The mean** is found by Newton's method on the manifold: μ ← exp_μ ξ with Hess ξ = F. A step is
 //! taken if it halves ‖F‖; otherwise it is shortened until the objective falls sufficiently (Armijo). As
@@ -62,6 +63,15 @@ pub enum FrechetError {
         /// Length of the last Newton step: about the distance from the mean.
         step: f64,
     },
+    /// On a sphere, F vanishes only because a point is antipodal to the result, where its logarithm is 0 by
+    /// definition. Every step away from there is nearer to that point, so the result is no minimum.
+    #[error("Fréchet mean: point {point} of set {set} is antipodal to the result, which is no minimum")]
+    Antipodal {
+        /// The number of the set, in row-major order.
+        set: usize,
+        /// The point's number in the set.
+        point: usize,
+    },
 }
 
 /// Computes Fréchet means. The mathematics is described at the head of this file.
@@ -97,7 +107,8 @@ impl FrechetMean {
     /// leading axes broadcast. Computed in `f64` whatever the type.
     ///
     /// # Errors
-    /// If a set is empty, a weight is negative or not finite, or the iteration does not converge.
+    /// If a set is empty, a weight is negative or not finite, the iteration does not converge, or it ends
+    /// opposite to a point of a sphere.
     ///
     /// # Panics
     /// If the shapes do not fit.
@@ -115,6 +126,9 @@ impl FrechetMean {
         for set in 0..sets.elements() {
             let problem = Problem::new(manifold, &points, &weights, set, n)?;
             let mean = problem.solve(self, set)?;
+            if let Some(point) = problem.antipode(&mean) {
+                return Err(FrechetError::Antipodal { set, point });
+            }
             let rounded: Vec<T> = mean.iter().map(|&x| T::nearest(x)).collect();
             means.row_mut(set).copy_from_slice(&manifold.project(&Row::from(rounded.as_slice())));
         }
@@ -223,6 +237,17 @@ impl<'a, M: Manifold> Problem<'a, M> {
         let base = Tensor::new([1, mean.len()], mean.to_vec());
         let distances = self.manifold.dist(&base, &self.points);
         distances.data().iter().zip(self.weights.data()).map(|(d, w)| w * d * d).sum()
+    }
+
+    /// The first point with a weight that is antipodal to the mean: its logarithm is 0, its distance is not.
+    fn antipode(&self, mean: &Row<f64>) -> Option<usize> {
+        let base = Tensor::new([1, mean.len()], mean.to_vec());
+        let logarithms = self.manifold.log(&base, &self.points);
+        let distances = self.manifold.dist(&base, &self.points);
+        (0..distances.len()).find(|&i| {
+            let no_direction = logarithms.row(i).iter().all(|c| *c == 0.0);
+            self.weights.data()[i] > 0.0 && no_direction && distances.data()[i] > 0.0
+        })
     }
 
     /// The projection Π onto the tangent space at μ, and `Π F′ Π + 1 − Π`, as matrices.

@@ -157,6 +157,11 @@ impl<M: Hyperbolic> HoroPca<M> {
         Ok(HoroPca { manifold, base, directions })
     }
 
+    /// The model.
+    pub fn manifold(&self) -> &M {
+        &self.manifold
+    }
+
     /// The base point.
     pub fn base(&self) -> &Row<f64> {
         &self.base

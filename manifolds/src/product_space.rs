@@ -3,15 +3,18 @@
 
 use std::ops::Range;
 
-use cotangent_engine::rng::Rng;
 use cotangent_engine::{
     Float, Row, Rows,
     formulas::{Add, Hypot},
 };
 
+use crate::barycentre::Barycentre;
 use crate::manifold::{Manifold, OffManifold, OffTangent};
+use crate::module::constant;
+use crate::sets::Sets;
 use crate::space_form::SpaceForm;
 use crate::steps::{FactorVisitor, Steps};
+use crate::wrapped_normal::OriginFrame;
 
 /// A space form, or the Riemannian product of several: the counterpart of [`Product`](crate::Product) for
 /// programs whose user names the factors.
@@ -90,13 +93,25 @@ impl ProductSpace {
     /// If the rows are too narrow for the last factor.
     #[track_caller]
     pub fn factors_of_width(&self, width: usize) -> impl Iterator<Item = Factor> + use<'_> {
-        let first_width = self.first_width();
+        self.split(width, SpaceForm::ambient)
+    }
+
+    /// The factors with their columns in rows of this width. `columns` is the number of a factor's columns,
+    /// by its dimension; the last factor has the remaining ones.
+    #[track_caller]
+    fn split(
+        &self,
+        width: usize,
+        columns: fn(&SpaceForm, usize) -> usize,
+    ) -> impl Iterator<Item = Factor> + use<'_> {
+        let first_width: usize =
+            self.first().iter().map(|(space, dimension)| columns(space, *dimension)).sum();
         let fits = first_width < width || self.count == 0;
         assert!(fits, "product space: rows of width {width}, of which the first factors take {first_width}");
-        let first = self.first().iter().scan(0, |start, &(space, dimension)| {
-            let coordinates = *start..*start + space.ambient(dimension);
-            *start = coordinates.end;
-            Some((space, coordinates))
+        let first = self.first().iter().scan(0, move |start, &(space, dimension)| {
+            let part = *start..*start + columns(&space, dimension);
+            *start = part.end;
+            Some((space, part))
         });
         first.chain([(self.last, first_width..width)])
     }
@@ -120,11 +135,22 @@ impl ProductSpace {
 
     /// One row for each factor, side by side.
     fn row<R: Rows, const K: usize>(&self, rows: [&R; K], of_factor: impl Fn(&SpaceForm, [&R; K]) -> R) -> R {
+        self.row_of(SpaceForm::ambient, rows, of_factor)
+    }
+
+    /// As [`row`](Self::row), for rows whose `columns` are not coordinates of points: see
+    /// [`split`](Self::split).
+    fn row_of<R: Rows, const K: usize>(
+        &self,
+        columns: fn(&SpaceForm, usize) -> usize,
+        rows: [&R; K],
+        of_factor: impl Fn(&SpaceForm, [&R; K]) -> R,
+    ) -> R {
         if self.count == 0 {
             return of_factor(&self.last, rows);
         }
-        let parts = self.factors_of_width(rows[0].width()).map(|(space, coordinates)| {
-            let parts = rows.map(|row| row.columns(coordinates.clone()));
+        let parts = self.split(rows[0].width(), columns).map(|(space, part)| {
+            let parts = rows.map(|row| row.columns(part.clone()));
             of_factor(&space, parts.each_ref())
         });
         parts.reduce(|left, right| R::concat(&left, &right)).expect("there is a factor")
@@ -151,9 +177,6 @@ impl Manifold for ProductSpace {
     fn dist<R: Rows>(&self, x: &R, y: &R) -> R::Scalar {
         self.number([x, y], |m, [x, y]| m.dist(x, y), |numbers| R::map(Hypot, numbers))
     }
-    fn squared_dist<R: Rows>(&self, x: &R, y: &R) -> R::Scalar {
-        self.number([x, y], |m, [x, y]| m.squared_dist(x, y), |numbers| R::map(Add, numbers))
-    }
     fn inner<R: Rows>(&self, x: &R, u: &R, v: &R) -> R::Scalar {
         self.number([x, u, v], |m, [x, u, v]| m.inner(x, u, v), |numbers| R::map(Add, numbers))
     }
@@ -178,9 +201,6 @@ impl Manifold for ProductSpace {
     fn project<R: Rows>(&self, x: &R) -> R {
         self.row([x], |m, [x]| m.project(x))
     }
-    fn retract<R: Rows>(&self, x: &R, v: &R) -> R {
-        self.row([x, v], |m, [x, v]| m.retract(x, v))
-    }
     fn geodesic<R: Rows>(&self, x: &R, y: &R, t: &R::Scalar) -> R {
         self.row([x, y], |m, [x, y]| m.geodesic(x, y, t))
     }
@@ -197,12 +217,6 @@ impl Manifold for ProductSpace {
             space.contains_tangent(&x, &v)
         })
     }
-    fn random_tangent<T: Float>(&self, x: &Row<T>, rng: &mut Rng) -> Row<T> {
-        let parts = self
-            .factors_of_width(x.len())
-            .map(|(space, coordinates)| space.random_tangent(&x.columns(coordinates), rng));
-        parts.reduce(|left, right| Row::concat(&left, &right)).expect("there is a factor")
-    }
 }
 
 impl Steps for ProductSpace {
@@ -218,3 +232,45 @@ impl Steps for ProductSpace {
         self.row([x], |m, [x]| m.bounded(x))
     }
 }
+
+/// Factor by factor; features lie side by side.
+impl Barycentre for ProductSpace {
+    #[track_caller]
+    fn barycentre<R: Sets>(&self, points: &R, weights: &R::Scalar) -> R {
+        self.row([points], |m, [x]| m.barycentre(x, weights))
+    }
+    fn barycentre_features<R: Rows>(&self, points: &R) -> R {
+        self.row([points], |m, [x]| m.barycentre_features(x))
+    }
+    fn barycentre_from_sum<R: Rows>(&self, sum: &R) -> R {
+        self.row_of(|_, dimension| dimension + 1, [sum], |m, [sum]| m.barycentre_from_sum(sum))
+    }
+}
+
+/// The frames of all factors, side by side.
+impl OriginFrame for ProductSpace {
+    #[track_caller]
+    fn frame<R: Rows>(&self, coordinates: &R) -> R {
+        self.row_of(|_, dimension| dimension, [coordinates], |m, [v]| m.frame(v))
+    }
+    fn in_frame<R: Rows>(&self, tangents: &R) -> R {
+        self.row([tangents], |m, [v]| m.in_frame(v))
+    }
+    fn log_in_frame<R: Rows>(&self, means: &R, points: &R) -> R {
+        self.row([means, points], |m, [mean, x]| m.log_in_frame(mean, x))
+    }
+    fn origins<R: Rows>(&self, points: &R) -> R {
+        self.row([points], |m, [x]| m.origins(x))
+    }
+    fn dist_and_log_volume<R: Rows>(&self, means: &R, points: &R) -> (R::Scalar, R::Scalar) {
+        let factors = self.factors_of_width(points.width()).map(|(space, coordinates)| {
+            let [mean, x] = [means, points].map(|row| row.columns(coordinates.clone()));
+            space.dist_and_log_volume(&mean, &x)
+        });
+        factors
+            .reduce(|(d, v), (e, w)| (R::map(Hypot, [&d, &e]), R::map(Add, [&v, &w])))
+            .expect("there is a factor")
+    }
+}
+
+constant!(ProductSpace);

@@ -44,7 +44,7 @@ pub fn penumbral_height<S: Scalar>(delta: S, q: S, k: S, light: S) -> S {
 pub fn penumbral_height_of_gaps<S: Scalar>(delta: S, [q, k]: [S; 2], gaps: [S; 2], light: S) -> S {
     let (half, quarter) = (S::constant(0.5), S::constant(0.25));
     let gap = half * ((gaps[0] + gaps[1]) + delta);
-    // Zero comes first, so that NaN gives NaN.
+    // At 0 the derivative is that of the product.
     let crossing = S::zero().max(gap * (light + (light - gap)));
     let difference = (q - k) * (q + k) * delta.recip();
     let semicircle = quarter * (delta.square() + difference.square()) + half * (q.square() + k.square());
@@ -77,6 +77,16 @@ pub fn energy<S: Scalar>(slack: S, height: S) -> S {
     two * ((-slack).max(S::zero()) / (two * height)).asinh()
 }
 
+/// The radius or the light of an order, for rows of the same level as these.
+#[track_caller]
+fn positive<R: Rows>(rows: &R, name: &str, value: f64) -> R::Scalar {
+    assert!(
+        value > 0.0 && value.is_finite(),
+        "shadow cones: the {name} is {value}; a positive number is needed"
+    );
+    rows.constant(value)
+}
+
 /// The partial orders of shadow cones. Heights and horizontal distances are those of the rows; curvature
 /// only scales distances and does not change the cones.
 impl HalfSpace {
@@ -90,58 +100,95 @@ impl HalfSpace {
     /// let radius = 1.0_f64.asinh();
     /// assert!((m.umbral_ancestor(&x, &y, radius) - 3.0).abs() < 1e-14);
     /// ```
+    ///
+    /// # Panics
+    /// If `radius` is not positive and finite.
+    #[track_caller]
     pub fn umbral_ancestor<R: Rows>(&self, x: &R, y: &R, radius: f64) -> R::Scalar {
-        R::scalar(formulas::UmbralAncestor, [x, y], [&x.constant(radius)])
+        R::scalar(formulas::UmbralAncestor, [x, y], [&positive(x, "radius", radius)])
     }
 
     /// The lowest common ancestor of x and y in the umbral order, as a point: its cone is the lowest one
     /// that contains both. It lies above the segment between them. Its height is the
     /// [`umbral_ancestor`](Self::umbral_ancestor). Tseng et al. 2023, appendix 7.3 and Theorem 2.
+    ///
+    /// # Panics
+    /// If `radius` is not positive and finite.
+    #[track_caller]
     pub fn umbral_supremum<R: Rows>(&self, x: &R, y: &R, radius: f64) -> R {
-        R::vector(formulas::UmbralSupremum, [x, y], [&x.constant(radius)])
+        R::vector(formulas::UmbralSupremum, [x, y], [&positive(x, "radius", radius)])
     }
 
     /// By how much, as a horizontal distance, y is inside the umbral cone at x:
     /// `(x_n − y_n) sinh r − Δ` with r = `radius`, negative outside. x precedes y where it is not
     /// negative.
+    ///
+    /// # Panics
+    /// If `radius` is not positive and finite.
+    #[track_caller]
     pub fn umbral_slack<R: Rows>(&self, x: &R, y: &R, radius: f64) -> R::Scalar {
-        R::scalar(formulas::UmbralSlack, [x, y], [&x.constant(radius)])
+        R::scalar(formulas::UmbralSlack, [x, y], [&positive(x, "radius", radius)])
     }
 
     /// By how much, as a hyperbolic distance at κ = −1, y is outside the umbral cone at x: see [`energy`].
+    ///
+    /// # Panics
+    /// If `radius` is not positive and finite.
+    #[track_caller]
     pub fn umbral_energy<R: Rows>(&self, x: &R, y: &R, radius: f64) -> R::Scalar {
-        R::scalar(formulas::UmbralEnergy, [x, y], [&x.constant(radius)])
+        R::scalar(formulas::UmbralEnergy, [x, y], [&positive(x, "radius", radius)])
     }
 
     /// Height of the lowest common ancestor of x and y in the penumbral order: see [`penumbral_height`].
+    ///
+    /// # Panics
+    /// If `light` is not positive and finite.
+    #[track_caller]
     pub fn penumbral_ancestor<R: Rows>(&self, x: &R, y: &R, light: f64) -> R::Scalar {
-        R::scalar(formulas::PenumbralAncestor, [x, y], [&x.constant(light)])
+        R::scalar(formulas::PenumbralAncestor, [x, y], [&positive(x, "light", light)])
     }
 
     /// The lowest common ancestor of x and y in the penumbral order, as a point: its cone is the lowest one
     /// that contains both. It lies in the vertical plane through them. If they have no common cone, it is
     /// the top of the geodesic through them, which the lowest light source with one touches. Its height is
     /// the [`penumbral_ancestor`](Self::penumbral_ancestor). Tseng et al. 2023, appendix 7.2 and Theorem 2.
+    ///
+    /// # Panics
+    /// If `light` is not positive and finite.
+    #[track_caller]
     pub fn penumbral_supremum<R: Rows>(&self, x: &R, y: &R, light: f64) -> R {
-        R::vector(formulas::PenumbralSupremum, [x, y], [&x.constant(light)])
+        R::vector(formulas::PenumbralSupremum, [x, y], [&positive(x, "light", light)])
     }
 
     /// The [`penumbral_gap`] of x.
+    ///
+    /// # Panics
+    /// If `light` is not positive and finite.
+    #[track_caller]
     pub fn penumbral_gap<R: Rows>(&self, x: &R, light: f64) -> R::Scalar {
-        R::scalar(formulas::PenumbralGap, [x], [&x.constant(light)])
+        R::scalar(formulas::PenumbralGap, [x], [&positive(x, "light", light)])
     }
 
     /// By how much, as a horizontal distance, y is inside the penumbral cone at x:
     /// `√(r² − y_n²) − √(r² − x_n²) − Δ` with r = `light`, negative outside. x precedes y
-    /// where it is not negative.
+    /// where it is not negative. A point above the light source counts as the point below it at the
+    /// light's height, whose cone has no width.
+    ///
+    /// # Panics
+    /// If `light` is not positive and finite.
+    #[track_caller]
     pub fn penumbral_slack<R: Rows>(&self, x: &R, y: &R, light: f64) -> R::Scalar {
-        R::scalar(formulas::PenumbralSlack, [x, y], [&x.constant(light)])
+        R::scalar(formulas::PenumbralSlack, [x, y], [&positive(x, "light", light)])
     }
 
     /// By how much, as a hyperbolic distance at κ = −1, y is outside the penumbral cone at x: see
-    /// [`energy`].
+    /// [`energy`]. A point above the light source counts as in [`penumbral_slack`](Self::penumbral_slack).
+    ///
+    /// # Panics
+    /// If `light` is not positive and finite.
+    #[track_caller]
     pub fn penumbral_energy<R: Rows>(&self, x: &R, y: &R, light: f64) -> R::Scalar {
-        R::scalar(formulas::PenumbralEnergy, [x, y], [&x.constant(light)])
+        R::scalar(formulas::PenumbralEnergy, [x, y], [&positive(x, "light", light)])
     }
 }
 
@@ -251,7 +298,7 @@ pub mod formulas {
     of_heights! {
         /// [`energy`] by the penumbral slack.
         PenumbralEnergy "shadow_cones.penumbral_energy" (delta, x, y, light) {
-            energy(penumbral_slack(delta, x, y, light), y)
+            energy(penumbral_slack(delta, x, y, light), light.min(y))
         }
     }
 
@@ -262,6 +309,8 @@ pub mod formulas {
 
     #[inline(always)]
     fn penumbral_slack<S: Scalar>(delta: S, x: S, y: S, light: S) -> S {
+        // A point above the light source has a cone without width, as one at the light's height.
+        let (x, y) = (light.min(x), light.min(y));
         let widths = penumbral_width(x, light) + penumbral_width(y, light);
         // The difference of the roots, without cancelling.
         S::select(S::zero().lt(widths), (x - y) * (x + y) / widths, S::zero()) - delta

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Row, Rows};
 
+use crate::barycentre::Barycentre;
 use crate::cones::EntailmentCones;
 use crate::distance_key::DistanceKey;
 use crate::euclidean::Euclidean;
@@ -13,8 +13,11 @@ use crate::hyperbolic::isometry::Hyperbolic;
 use crate::hyperbolic::lorentz::Lorentz;
 use crate::hyperbolic::stereographic::{PoincareBall, ProjectedSphere};
 use crate::manifold::{ConstantCurvature, Manifold, OffManifold, OffTangent};
+use crate::module::constant;
+use crate::sets::Sets;
 use crate::sphere::Sphere;
 use crate::steps::{FactorVisitor, Steps};
+use crate::wrapped_normal::OriginFrame;
 
 /// Reads the list of models below. From it come the enum, its conversions, and the macros `with_model!` and
 /// `if_hyperbolic!`. Each model is `hyperbolic`, which says that it is [`Hyperbolic`], or `other`.
@@ -113,17 +116,16 @@ impl SpaceForm {
         if_hyperbolic!(self, m => m.onto_ball(x))
     }
 
-    /// The energy of entailment cones, in the Poincaré ball and on the hyperboloid: see
-    /// [`EntailmentCones::cone_energy`].
+    /// The energy of entailment cones, in hyperbolic space: see [`EntailmentCones::cone_energy`].
     pub fn entailment_energy<R: Rows>(&self, x: &R, y: &R, k: f64) -> Option<R::Scalar> {
-        match self {
-            SpaceForm::PoincareBall(m) => Some(m.cone_energy(x, y, k)),
-            SpaceForm::Lorentz(m) => Some(m.cone_energy(x, y, k)),
-            _ => None,
-        }
+        if_hyperbolic!(self, m => m.cone_energy(x, y, k))
     }
 
     /// The energy of umbral cones, in the half-space: see [`HalfSpace::umbral_energy`].
+    ///
+    /// # Panics
+    /// In the half-space, if `radius` is not positive and finite.
+    #[track_caller]
     pub fn umbral_energy<R: Rows>(&self, x: &R, y: &R, radius: f64) -> Option<R::Scalar> {
         match self {
             SpaceForm::HalfSpace(m) => Some(m.umbral_energy(x, y, radius)),
@@ -132,6 +134,10 @@ impl SpaceForm {
     }
 
     /// The energy of penumbral cones, in the half-space: see [`HalfSpace::penumbral_energy`].
+    ///
+    /// # Panics
+    /// In the half-space, if `light` is not positive and finite.
+    #[track_caller]
     pub fn penumbral_energy<R: Rows>(&self, x: &R, y: &R, light: f64) -> Option<R::Scalar> {
         match self {
             SpaceForm::HalfSpace(m) => Some(m.penumbral_energy(x, y, light)),
@@ -169,9 +175,6 @@ impl Manifold for SpaceForm {
     fn dist<R: Rows>(&self, x: &R, y: &R) -> R::Scalar {
         with_model!(self, m => m.dist(x, y))
     }
-    fn squared_dist<R: Rows>(&self, x: &R, y: &R) -> R::Scalar {
-        with_model!(self, m => m.squared_dist(x, y))
-    }
     fn inner<R: Rows>(&self, x: &R, u: &R, v: &R) -> R::Scalar {
         with_model!(self, m => m.inner(x, u, v))
     }
@@ -196,9 +199,6 @@ impl Manifold for SpaceForm {
     fn project<R: Rows>(&self, x: &R) -> R {
         with_model!(self, m => m.project(x))
     }
-    fn retract<R: Rows>(&self, x: &R, v: &R) -> R {
-        with_model!(self, m => m.retract(x, v))
-    }
     fn geodesic<R: Rows>(&self, x: &R, y: &R, t: &R::Scalar) -> R {
         with_model!(self, m => m.geodesic(x, y, t))
     }
@@ -207,12 +207,6 @@ impl Manifold for SpaceForm {
     }
     fn contains_tangent<T: Float>(&self, x: &Row<T>, v: &Row<T>) -> Result<(), OffTangent> {
         with_model!(self, m => m.contains_tangent(x, v))
-    }
-    fn random_point<T: Float>(&self, dim: usize, radius: f64, rng: &mut Rng) -> Row<T> {
-        with_model!(self, m => m.random_point(dim, radius, rng))
-    }
-    fn random_tangent<T: Float>(&self, x: &Row<T>, rng: &mut Rng) -> Row<T> {
-        with_model!(self, m => m.random_tangent(x, rng))
     }
 }
 
@@ -228,3 +222,36 @@ impl Steps for SpaceForm {
         with_model!(self, m => m.bounded(x))
     }
 }
+
+impl Barycentre for SpaceForm {
+    #[track_caller]
+    fn barycentre<R: Sets>(&self, points: &R, weights: &R::Scalar) -> R {
+        with_model!(self, m => m.barycentre(points, weights))
+    }
+    fn barycentre_features<R: Rows>(&self, points: &R) -> R {
+        with_model!(self, m => m.barycentre_features(points))
+    }
+    fn barycentre_from_sum<R: Rows>(&self, sum: &R) -> R {
+        with_model!(self, m => m.barycentre_from_sum(sum))
+    }
+}
+
+impl OriginFrame for SpaceForm {
+    fn frame<R: Rows>(&self, coordinates: &R) -> R {
+        with_model!(self, m => m.frame(coordinates))
+    }
+    fn in_frame<R: Rows>(&self, tangents: &R) -> R {
+        with_model!(self, m => m.in_frame(tangents))
+    }
+    fn log_in_frame<R: Rows>(&self, means: &R, points: &R) -> R {
+        with_model!(self, m => m.log_in_frame(means, points))
+    }
+    fn origins<R: Rows>(&self, points: &R) -> R {
+        with_model!(self, m => m.origins(points))
+    }
+    fn dist_and_log_volume<R: Rows>(&self, means: &R, points: &R) -> (R::Scalar, R::Scalar) {
+        with_model!(self, m => m.dist_and_log_volume(means, points))
+    }
+}
+
+constant!(SpaceForm);

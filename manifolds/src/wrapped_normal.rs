@@ -221,6 +221,11 @@ impl<M: OriginFrame, R: Rows> WrappedNormal<M, R> {
         WrappedNormal { manifold, mean, spread }
     }
 
+    /// The manifold.
+    pub fn manifold(&self) -> &M {
+        &self.manifold
+    }
+
     /// The means.
     pub fn mean(&self) -> &R {
         &self.mean

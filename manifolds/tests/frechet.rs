@@ -248,6 +248,22 @@ fn errors() {
     );
 }
 
+/// Where the logarithm of a point is 0 because it is opposite to the result, the result is no minimum.
+#[test]
+fn antipodal_points_have_no_mean() {
+    let (sphere, solver) = (Sphere::new(0.25), FrechetMean::default());
+    let points = Tensor::new([3, 3], vec![0.0_f64, 2.0, 0.0, 0.0, 2.0, 0.0, 0.0, -2.0, 0.0]);
+    let error = solver.solve(&sphere, &points, &Tensor::new([3], vec![1.0, 1.0, 2.0])).unwrap_err();
+    assert_eq!(error, FrechetError::Antipodal { set: 0, point: 2 });
+    assert_eq!(
+        error.to_string(),
+        "Fréchet mean: point 2 of set 0 is antipodal to the result, which is no minimum"
+    );
+    // A point without weight does not count.
+    let mean = solver.solve(&sphere, &points, &Tensor::new([3], vec![1.0, 1.0, 0.0])).unwrap();
+    assert!(sphere.dist(&Row::from(mean.data()), &row(&points, 0)) < 1e-14);
+}
+
 #[test]
 #[should_panic(expected = "frechet_mean: points [4, 2] of weights [3]")]
 fn shapes_that_do_not_fit_are_named() {

@@ -70,6 +70,7 @@ fn samples_have_the_moments() {
         let mut rng = rng::stream(2, 0, 0);
         let mean: Row<f64> = at_distance(&m, &m.origin(3), 1.0, &mut rng);
         let normal = WrappedNormal::new(m, mean.clone(), Spread::Diagonal(Row::from(scales)));
+        assert_eq!(normal.manifold(), &m);
         let n = 20_000;
         let (mut first, mut second, mut square) = ([0.0; 3], [[0.0; 3]; 3], 0.0);
         for _ in 0..n {

@@ -59,17 +59,18 @@ impl<M: Manifold, T: Float> AttentionPooling<M, T> {
         x: impl Into<Sequence<'t, G, T>>,
     ) -> Point<G, Var<'t, T>> {
         let x = x.into();
-        let (space, rows) = (*x.space(), by_sequence(&x));
+        let (space, rows) = (*x.space(), self.by_sequence(&x));
         Point::new(space, space.gyromidpoint(*rows.coordinates(), self.weights(&x, rows)))
     }
 
-    /// The weights of the points, `[batch, len]`. Points beyond a sequence's length have weight 0.
+    /// The weights of the points, `[batch, len]`, up to the length of the longest sequence. Points beyond a
+    /// sequence's length have weight 0.
     ///
     /// # Panics
     /// As [`forward`](Self::forward).
     #[track_caller]
     pub fn weigh<'t, G: GyrovectorSpace<'t, T, Learned = M>>(&self, x: &Sequence<'t, G, T>) -> Var<'t, T> {
-        self.weights(x, by_sequence(x))
+        self.weights(x, self.by_sequence(x))
     }
 
     /// Queries q and keys k of points r, `[…, n]`, and their scores −β d(q, k), `[…]`.
@@ -86,32 +87,39 @@ impl<M: Manifold, T: Float> AttentionPooling<M, T> {
         (matched, r.manifold().dist(q, k) * self.sharpness.on(q.tape()) * -1.0)
     }
 
-    /// Same as [`weigh`](Self::weigh), with the points of x in `rows`, [sequence by sequence](by_sequence).
+    /// Same as [`weigh`](Self::weigh), with the points of x in `rows`,
+    /// [sequence by sequence](Self::by_sequence).
     #[track_caller]
     fn weights<'t, G: GyrovectorSpace<'t, T, Learned = M>>(
         &self,
         x: &Sequence<'t, G, T>,
         rows: Point<G, Var<'t, T>>,
     ) -> Var<'t, T> {
-        let longest = self.positions.value().shape()[0];
-        let len = x.len();
-        assert!(
-            (1..=longest).contains(&len),
-            "AttentionPooling: {len} points, there are {longest} positions"
-        );
-        if x.lengths().is_some_and(|lengths| lengths.contains(&0)) {
-            panic!("AttentionPooling: a sequence without points")
-        }
+        let len = rows.coordinates().shape()[1];
         let (_, scores) = self.scores(placed(rows, &self.positions, 0..len));
         match x.ended() {
-            Some(ended) => scores.masked_fill(ended.permute(&[1, 0]), f64::NEG_INFINITY).softmax(-1),
+            Some(ended) => {
+                let ended = ended.slice(0, 0..len).permute(&[1, 0]);
+                scores.masked_fill(ended, f64::NEG_INFINITY).softmax(-1)
+            }
             None => scores.softmax(-1),
         }
     }
-}
 
-/// The points sequence by sequence: `[batch, len, n]`.
-#[track_caller]
-fn by_sequence<'t, G: Copy, T: Float>(x: &Sequence<'t, G, T>) -> Point<G, Var<'t, T>> {
-    Point::new(*x.space(), x.points().coordinates().permute(&[1, 0, 2]))
+    /// The points sequence by sequence, up to the length of the longest: `[batch, len, n]`.
+    #[track_caller]
+    fn by_sequence<'t, G: Copy>(&self, x: &Sequence<'t, G, T>) -> Point<G, Var<'t, T>> {
+        let positions = self.positions.value().shape()[0];
+        if x.lengths().is_some_and(|lengths| lengths.contains(&0)) {
+            panic!("AttentionPooling: a sequence without points")
+        }
+        let len = x.lengths().and_then(|lengths| lengths.iter().copied().max()).unwrap_or(x.len());
+        assert!(
+            (1..=positions).contains(&len),
+            "AttentionPooling: {len} points, there are {positions} positions"
+        );
+        let points = *x.points().coordinates();
+        let points = if len < x.len() { points.slice(0, 0..len) } else { points };
+        Point::new(*x.space(), points.permute(&[1, 0, 2]))
+    }
 }

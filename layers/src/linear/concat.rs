@@ -43,7 +43,12 @@ impl<M: Manifold, T: Float> Concat<M, T> {
     /// A layer from points of `widths` dimensions and `features` real features to m dimensions. One
     /// matrix is drawn by [`init::glorot_uniform`]: the weights are blocks of its columns, and each
     /// feature's point is exp₀ of a column. The bias starts at the origin.
+    ///
+    /// # Panics
+    /// If there are no points.
+    #[track_caller]
     pub fn new(manifold: M, widths: &[usize], features: usize, m: usize, rng: &mut Rng) -> Self {
+        assert!(!widths.is_empty(), "Concat: a layer of no points");
         let n = widths.iter().sum::<usize>() + features;
         let whole = init::glorot_uniform::<T>(m, n, rng);
         let mut start = 0;

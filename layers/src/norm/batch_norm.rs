@@ -6,12 +6,17 @@ use cotangent_manifolds::{Euclidean, Manifold, Module, Param, Point};
 
 use crate::space::gyrovector_space::{GyrovectorSpace, origins};
 
-/// Brings a batch to mean β and deviation |γ|, both learned. With m the batch's barycentre and v the
-/// mean of `d(x, m)²`:
+/// Brings a batch to the deviation |γ| about the point β, both learned. With m the batch's barycentre and v
+/// the mean of `d(x, m)²`:
 ///
 /// ```text
 /// x ↦ β ⊕ (γ/√(v + ε)) ⊗ (⊖m ⊕ x)
 /// ```
+///
+/// The mean squared distance from β is then `γ² v/(v + ε)` (on a sphere, if scaling takes no point beyond
+/// the antipode of β). In flat space β is the mean of the result. In curved space it is the barycentre in
+/// general only where the factor `γ/√(v + ε)` is ±1: the barycentre of ⊖m ⊕ x is the origin, but
+/// scaling moves barycentres.
 ///
 /// The barycentre, which has a closed form, takes the place of the Fréchet mean. There is one variance
 /// for all coordinates, because curved space has no operation that scales a single coordinate.

@@ -57,8 +57,8 @@ impl<M: Steps, T: Float> Lstm<M, T> {
     ///
     /// On a curved manifold that one starts at the origin too. The point with the same gate,
     /// exp₀(1, …, 1), is too far out: √m is 11 for 128 dimensions, and tanh 11 is 1 in `f32`. With a
-    /// learned curvature biases are tangent vectors, and it starts at 1: set [`biases`](Self::biases)
-    /// where m is large.
+    /// learned curvature biases are vectors, as in flat space, and it starts at 1. Unless m is small, go on
+    /// with [`with_biases_at_the_origin`](Self::with_biases_at_the_origin) there.
     pub fn new(manifold: M, d: usize, m: usize, rng: &mut Rng) -> Self {
         let input = init::stacked(4, || init::glorot_uniform(m, d, rng));
         let hidden = init::stacked(4, || init::orthogonal(m, m, rng));
@@ -72,6 +72,14 @@ impl<M: Steps, T: Float> Lstm<M, T> {
             biases: Param::new("biases", manifold, biases),
             activation: Activation::TANH,
         }
+    }
+
+    /// The layer with all biases at the origin, the forget gate's too: for a learned curvature.
+    pub fn with_biases_at_the_origin(mut self) -> Self {
+        let m = self.hidden.value().shape()[1];
+        let biases = origins(self.biases.manifold(), &[4], m);
+        *self.biases.value_mut() = biases;
+        self
     }
 }
 

@@ -31,7 +31,12 @@ pub struct Curvature<T: Float = f32> {
 
 impl<T: Float> Curvature<T> {
     /// Starts from a sectional curvature.
+    ///
+    /// # Panics
+    /// If it is not finite.
+    #[track_caller]
     pub fn new(kappa: f64) -> Self {
+        assert!(kappa.is_finite(), "Curvature: a finite curvature is needed, not {kappa}");
         Curvature { kappa: Param::new("kappa", Euclidean, Tensor::new([1], vec![T::nearest(kappa)])) }
     }
 }

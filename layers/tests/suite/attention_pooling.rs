@@ -83,6 +83,23 @@ fn what_follows_the_end_does_not_count() {
     assert!(alone.data().iter().zip(one.data()).all(|(a, b)| (a - b).abs() < 1e-15));
 }
 
+/// Padding may be longer than the table of positions, if no sequence is.
+#[test]
+fn padding_needs_no_positions() {
+    let ball = space(-1.0);
+    let (layer, x) = (layer(ball), sequences(&ball, 8));
+    let mut padded = x.data().to_vec();
+    padded.resize(9 * 2 * 3, 0.1);
+    let run = |x: &Tensor<f64>| {
+        let tape = Tape::new();
+        let x = Sequence::new(on(&tape, ball, x)).with_lengths(&[4, 2]);
+        (read(&layer.forward(x.clone())), layer.weigh(&x).to_tensor())
+    };
+    let (pooled, weights) = run(&x);
+    assert_eq!(run(&Tensor::new([9, 2, 3], padded)), (pooled, weights.clone()));
+    assert_eq!(weights.shape(), &[2, 4].into());
+}
+
 #[test]
 fn gradients_agree() {
     let ball = space(-1.0);

@@ -142,6 +142,13 @@ fn a_stack_is_its_layers_one_after_another() {
 }
 
 #[test]
+#[should_panic(expected = "ConvStack: 1 statistics for 2 layers")]
+fn each_layer_of_a_stack_has_statistics() {
+    let mut stack = ConvStack::<f64>::new(&[2, 3, 4], 3, 2, &mut rng::stream(5, 0, 0));
+    stack.observe(&[BatchStatistics { mean: Tensor::zeros([3]), variance: Tensor::zeros([3]) }]);
+}
+
+#[test]
 #[should_panic(
     expected = "conv2d: images [batch, channels, h, w] and filters [filters, channels, h, w] are \
                            needed, not [1, 3, 8, 8], [4, 2, 3, 3]"

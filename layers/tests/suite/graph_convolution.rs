@@ -21,6 +21,10 @@ fn layer<M: Steps>(manifold: M, aggregation: Aggregation) -> GraphConvolution<M,
     GraphConvolution { aggregation, ..layer }
 }
 
+fn bias_of<M: Steps>(layer: &GraphConvolution<M, f64>) -> Row<f64> {
+    Row::from(layer.bias.as_ref().unwrap().value().data())
+}
+
 fn features() -> Tensor<f64> {
     uniform(&[NODES, 3], 1.0, &mut rng::stream(3, 8, 0))
 }
@@ -49,7 +53,7 @@ fn neighbours_are_put_together_in_the_tangent_space_or_by_their_midpoint() {
         let ball = space(kappa);
         for aggregation in [Aggregation::Sum, Aggregation::Barycentre] {
             let layer = layer(ball, aggregation);
-            let bias = Row::from(layer.bias.value().data());
+            let bias = bias_of(&layer);
             let points: Vec<Row<f64>> = (0..NODES)
                 .map(|node| ball.add(&ball.exp0(&product(&x, layer.weight.value(), node)), &bias))
                 .collect();
@@ -95,7 +99,7 @@ fn in_euclidean_space_it_is_the_layer_of_kipf_and_welling() {
     for (&(i, j), weight) in adjacency.edges.pairs().iter().zip(adjacency.weights.data()) {
         let y = product(&x, sum.weight.value(), j as usize);
         for (c, to) in want.row_mut(i as usize).iter_mut().enumerate() {
-            *to += weight * (y[c] + sum.bias.value().data()[c]);
+            *to += weight * (y[c] + bias_of(&sum)[c]);
         }
     }
     close(&run(&Euclidean, &sum, &x), &want, 1e-14);
@@ -110,9 +114,9 @@ fn its_curvature_can_be_learned() {
         let mut fixed_layer = layer(fixed, aggregation);
         let mut learned_layer = layer(Euclidean, aggregation);
         *learned_layer.weight.value_mut() = fixed_layer.weight.value().clone();
-        *learned_layer.bias.value_mut() = Tensor::new([2], vec![0.2, -0.3]);
-        let bias = fixed.exp0(&Row::from(learned_layer.bias.value().data()));
-        fixed_layer.bias.value_mut().data_mut().copy_from_slice(&bias);
+        *learned_layer.bias.as_mut().unwrap().value_mut() = Tensor::new([2], vec![0.2, -0.3]);
+        let bias = fixed.exp0(&bias_of(&learned_layer));
+        fixed_layer.bias.as_mut().unwrap().value_mut().data_mut().copy_from_slice(&bias);
         close(&run(&learned, &learned_layer, &features()), &run(&fixed, &fixed_layer, &features()), 1e-14);
         let tape = Tape::new();
         let x = Features::Dense(tape.constant(&features()));
@@ -125,6 +129,33 @@ fn its_curvature_can_be_learned() {
         let finite = (at(-0.7 + 1e-5) - at(-0.7 - 1e-5)) / 2e-5;
         assert!((slope - finite).abs() < 1e-8 && slope != 0.0, "{slope} {finite}");
     }
+}
+
+/// Without a bias it is the layer whose bias is the origin.
+#[test]
+fn the_bias_can_be_left_out() {
+    let ball = space(-0.7);
+    let mut with = layer(ball, Aggregation::Sum);
+    let without = with.clone().without_bias();
+    with.bias.as_mut().unwrap().value_mut().data_mut().fill(0.0);
+    close(&run(&ball, &without, &features()), &run(&ball, &with, &features()), 1e-14);
+    let names: Vec<String> = without.state().into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["weight"]);
+}
+
+/// A node that has no edges of its own has no degree to divide by: an edge to it weighs 0.
+#[test]
+fn an_edge_to_a_node_without_edges_weighs_nothing() {
+    let edges = Arc::new(Sparsity::new(3, 3, &[(0, 0), (0, 1), (0, 2), (1, 0)]));
+    let weights = Adjacency::<f64>::symmetric(edges).weights;
+    let root = 1.0 / 3.0_f64.sqrt();
+    close(&weights, &Tensor::new([4], vec![1.0 / 3.0, root, 0.0, root]), 1e-15);
+}
+
+#[test]
+#[should_panic(expected = "Adjacency: edges of shape [2, 3], not [nodes, nodes]")]
+fn adjacencies_are_square() {
+    let _ = Adjacency::<f64>::symmetric(Arc::new(Sparsity::new(2, 3, &[(0, 2)])));
 }
 
 /// Weights are dropped while training, and only then.
@@ -143,7 +174,7 @@ fn dropout_is_that_of_the_weight() {
         let x = Features::Dense(tape.constant(&Tensor::new([NODES, 1], vec![1.0; NODES])));
         let z = single.forward(Euclidean, &x, &adjacency()).coordinates().to_tensor();
         for (c, kept) in kept.iter_mut().enumerate() {
-            let share = z.row(0)[c] - single.bias.value().data()[c];
+            let share = z.row(0)[c] - bias_of(&single)[c];
             assert!(share.abs() < 1e-14 || (share - 2.0).abs() < 1e-14, "{share}");
             *kept += usize::from(share > 1.0);
         }

@@ -1,7 +1,7 @@
-//! The Fermi-Dirac decoder: on a tape and outside, at any distance.
+//! The Fermi-Dirac decoder: on a tape and outside, at any distance. The shapes that losses take.
 
 use cotangent_engine::check;
-use cotangent_layers::loss::FermiDirac;
+use cotangent_layers::loss::{FermiDirac, ranking};
 
 use super::*;
 
@@ -70,4 +70,11 @@ fn a_radius_is_a_number() {
 fn distances_have_two_axes() {
     let tape = Tape::<f64>::new();
     FermiDirac::new(2.0, 1.0).cross_entropy(tape.constant(&Tensor::from_fn([2, 3, 1], |_| 1.0)));
+}
+
+#[test]
+#[should_panic(expected = "ranking: distances [2, 3, 1], not [batch, candidates]")]
+fn ranked_distances_have_two_axes() {
+    let tape = Tape::<f64>::new();
+    ranking(tape.constant(&Tensor::from_fn([2, 3, 1], |_| 1.0)));
 }

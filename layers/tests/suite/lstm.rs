@@ -165,6 +165,7 @@ fn the_forget_gate_starts_open() {
     assert_eq!(flat.biases.value(), &ones);
     let learned = Lstm::<_, f64>::new(Curvature::<f64>::new(-1.0).manifold(), 2, 3, rng);
     assert_eq!(learned.biases.value(), &ones);
+    assert_eq!(learned.with_biases_at_the_origin().biases.value(), &Tensor::zeros([4, 3]));
     let curved = Lstm::<_, f64>::new(space(-1.0), 2, 3, rng);
     assert_eq!(curved.biases.value(), &Tensor::zeros([4, 3]));
     let names: Vec<String> = curved.state().into_iter().map(|(name, _)| name).collect();

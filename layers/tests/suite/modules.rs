@@ -5,7 +5,9 @@ use cotangent_layers::{Activation, Bidirectional, Cell, Concat, Curvature, Dropo
 use cotangent_layers::{
     Gru, GyrovectorSpace, Linear, LogisticRegression, Rnn, Sequence, UnidirectionalRegression, init,
 };
-use cotangent_manifolds::{Euclidean, Module, Param, Path, PoincareBall, Steps, VisitorMut};
+use cotangent_manifolds::{
+    Euclidean, Module, Param, Path, PoincareBall, Product, Spd, Steps, Stiefel, VisitorMut,
+};
 
 use super::*;
 
@@ -236,6 +238,51 @@ fn weights_start_where_their_sources_say() {
     close(&product, &Tensor::from_fn([4, 4], |i| 2.0 * f64::from(i / 4 == i % 4)), 1e-14);
     assert!(gru.gates.value().row(0) != gru.gates.value().row(4));
     assert!(gru.gate_biases.value().data().iter().chain(gru.bias.value().data()).all(|b| *b == 0.0));
+}
+
+/// Tables start about the origin, and every coordinate varies, also where points are matrices.
+#[test]
+fn tables_start_about_the_origin() {
+    fn check<M: Steps>(manifold: M, dim: usize) {
+        let rng = &mut rng::stream(9, 0, 0);
+        let points = Embedding::<_, f64>::uniform("points", manifold, 20, dim, 0.1, rng).points;
+        let (points, origin) = (points.value(), manifold.origin::<f64>(dim));
+        for row in points.rows() {
+            manifold.contains(row).unwrap();
+            assert!(row.iter().zip(origin.iter()).all(|(x, o)| (x - o).abs() < 0.5), "{manifold:?}: {row:?}");
+        }
+        for column in 0..points.width() {
+            let first = points.row(0)[column];
+            assert!(points.rows().any(|row| row[column] != first), "{manifold:?}: coordinate {column}");
+        }
+    }
+    check(Spd::affine_invariant(3), 6);
+    check(Spd::log_euclidean(2), 3);
+    check(Stiefel::new(4, 2), 5);
+    check(Product::new(Spd::affine_invariant(2), 3, ball()), 5);
+    check(ball(), 3);
+    // Free coordinates are the numbers themselves, in their order.
+    let flat = Embedding::uniform("points", Euclidean, 3, 2, 0.5, &mut rng::stream(9, 0, 0)).points;
+    let mut numbers = rng::stream(9, 0, 0);
+    assert_eq!(flat.value(), &Tensor::<f64>::from_fn([3, 2], |_| numbers.random_range(-0.5..=0.5)));
+}
+
+#[test]
+#[should_panic(expected = "Embedding: a range of NaN; it must be finite and at least 0")]
+fn a_range_is_a_number() {
+    let _ = Embedding::<_, f64>::uniform("points", Euclidean, 3, 2, f64::NAN, &mut rng::stream(9, 0, 0));
+}
+
+#[test]
+#[should_panic(expected = "Curvature: a finite curvature is needed, not inf")]
+fn a_curvature_is_finite() {
+    let _ = Curvature::<f64>::new(f64::INFINITY);
+}
+
+#[test]
+#[should_panic(expected = "Concat: a layer of no points")]
+fn a_concatenation_has_points() {
+    let _ = Concat::<_, f64>::new(ball(), &[], 1, 2, &mut rng::stream(0, 0, 0));
 }
 
 fn ball() -> PoincareBall {

@@ -1,7 +1,7 @@
 //! The formulas of attention scores: their definitions and their gradients, on both sides of every kink.
 
-use cotangent_engine::{Dual, PairFormula, Rows, Scalar, Tape, Tensor, Var, rng};
-use cotangent_layers::score::{PenumbralCone, PolarDistance, ReleasedPenumbralCone, UmbralCone};
+use cotangent_engine::{Dual, PairFormula, Row, Rows, Scalar, Tape, Tensor, Var, rng};
+use cotangent_layers::score::{self, PenumbralCone, PolarDistance, ReleasedPenumbralCone, UmbralCone};
 use cotangent_layers::{Attend, Mask};
 use cotangent_manifolds::shadow_cones::formulas::PenumbralGap;
 
@@ -49,6 +49,26 @@ fn polar_coordinates_fail_without_directions_of_length_one() {
     let is_finite = |result: &Tensor<f64>| result.data().iter().all(|x| x.is_finite());
     assert!(is_finite(&attended.to_tensor()));
     assert!(is_finite(&tape.backward(attended.square().sum()).wrt(rows)));
+}
+
+/// Without a direction a row is the origin, at whatever distance.
+#[test]
+fn polar_rows_without_a_direction_are_the_origin() {
+    let (q, keys) = ([0.0, 0.0, 2.0], [[1.0, 0.0, 1.0], [0.6, -0.8, 50.0], [0.0, 0.0, -50.0]]);
+    let tape = Tape::<f64>::new();
+    let queries = tape.variable(&Tensor::new([1, 3], q.to_vec()));
+    let k = tape.variable(&Tensor::new([3, 3], keys.concat()));
+    let scores = Attend::new(&PolarDistance).scores(queries, k);
+    for ((score, want), key) in scores.to_tensor().data().iter().zip([-1.0, -50.0, 0.0]).zip(keys) {
+        assert!((score - want).abs() < 1e-13, "{key:?}: {score} {want}");
+        let by_hand = score::by_hand(&PolarDistance, &Row::from(q), &Row::from(key));
+        assert!((score - by_hand).abs() < 1e-12, "{key:?}: {score} {by_hand}");
+    }
+    let gradients = tape.backward(scores.sum());
+    assert_eq!(gradients.wrt(queries).data(), [0.0; 3]);
+    let of_keys = gradients.wrt(k);
+    assert!(of_keys.data().iter().all(|g| g.is_finite()), "{of_keys}");
+    assert!((of_keys.row(0)[2] + 1.0).abs() < 1e-13 && of_keys.row(2) == [0.0; 3], "{of_keys}");
 }
 
 /// The part of its formula that gives the height of the lowest cone with a query and a key.

@@ -75,6 +75,38 @@ fn stochastic_depth_leaves_out_sublayers_by_sequence() {
     assert_eq!(StochasticDepth::rising(0.2, 0, 1).rate, 0.0);
 }
 
+/// While training, the nodes of a graph leave out a sublayer together. A decoder leaves out sublayers by
+/// sequence, as an encoder does.
+#[test]
+fn stochastic_depth_of_graphs_and_decoders() {
+    // So many hidden units that no row has all of them at 0.
+    let sizes = TransformerSizes { dropout: 0.0, hidden: 64, ..sizes(NormOrder::Pre) };
+    let half = StochasticDepth { rate: 0.5 };
+    let mut encoder = EncoderLayer::<f64>::new(CONES, sizes, &mut rng::stream(2, 4, 0));
+    encoder.depth = half;
+    let edges = Arc::new(Sparsity::new(4, 4, &[(0, 0), (1, 0), (1, 2), (2, 3), (3, 1)]));
+    let nodes = uniform(&[4, 6], 1.0, &mut rng::stream(1, 4, 0));
+    let mut left_out = 0;
+    for draw in 0..40 {
+        let tape = Tape::new();
+        tape.training(rng::stream(7, 4, draw));
+        let y = encoder.along_edges(tape.constant(&nodes), &edges).to_tensor();
+        let same = (0..4).filter(|&i| y.row(i) == nodes.row(i)).count();
+        assert!(same == 0 || same == 4, "{same} of the nodes of a graph");
+        left_out += usize::from(same == 4);
+    }
+    assert!((2..20).contains(&left_out), "{left_out} of 40 graphs, a quarter expected");
+
+    let mut decoder = DecoderLayer::<f64>::new(CONES, sizes, &mut rng::stream(3, 4, 0));
+    decoder.depth = half;
+    let [x, encoded] = [5, 6].map(|seed| uniform(&[64, 3, 6], 1.0, &mut rng::stream(seed, 4, 0)));
+    let tape = Tape::new();
+    tape.training(rng::stream(7, 4, 0));
+    let y = decoder.forward(tape.constant(&x), tape.constant(&encoded), Mask::None).to_tensor();
+    let left_out = y.data().chunks(18).zip(x.data().chunks(18)).filter(|(y, x)| y == x).count();
+    assert!((1..20).contains(&left_out), "{left_out} of 64 sequences, an eighth expected");
+}
+
 /// Later rows, and hidden rows of the other sequence, change no bit.
 #[test]
 fn decoders_see_what_they_may() {

@@ -2,7 +2,8 @@
 
 use cotangent_engine::{Float, Row, Tensor, Var, check, rng};
 use cotangent_manifolds::{
-    ConstantCurvature, EntailmentCones, HalfSpace, Hyperbolic, Lorentz, Manifold, PoincareBall, Point,
+    ConstantCurvature, EntailmentCones, HalfSpace, Hyperbolic, Klein, Lorentz, Manifold, PoincareBall, Point,
+    Stereographic,
 };
 use rand::RngExt;
 
@@ -14,8 +15,15 @@ fn length(x: &[f64]) -> f64 {
     x.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
-/// 55: the angle is that between x and log_x y; it is the same on the hyperboloid, and by the arc cosine
-/// there.
+/// The angle of two points and the aperture of the first, in another model.
+fn in_model<N: EntailmentCones>([x, y]: &[Point<PoincareBall, Row<f64>>; 2]) -> [f64; 2] {
+    let (x, y) = (x.to::<N>(), y.to::<N>());
+    let m = x.manifold();
+    [m.cone_angle(x.coordinates(), y.coordinates()), m.cone_aperture(x.coordinates(), 0.1)]
+}
+
+/// 55: the angle is that between x and log_x y; it is the same in the other models, and by the arc cosine
+/// on the hyperboloid.
 #[test]
 fn angle_is_that_of_the_logarithm() {
     let mut rng = rng::stream(1, 0, 0);
@@ -46,6 +54,11 @@ fn angle_is_that_of_the_logarithm() {
             assert!((a - b).abs() < 1e-13, "{kappa} {x:?}: aperture {a} {b}");
             let sine = 0.1 * (1.0 + kappa * length(&x).powi(2)) / (c * length(&x));
             assert!((a.sin() - sine.min(1.0)).abs() < 1e-13, "{kappa} {x:?}: aperture {a} {sine}");
+            let points = [&x, &y].map(|p| Point::new(m, p.clone()));
+            for [of_model, width] in [in_model::<Klein>(&points), in_model::<HalfSpace>(&points)] {
+                assert!((of_model - angle).abs() < 1e-9, "{kappa} {x:?} {y:?}: {of_model} {angle}");
+                assert!((width - b).abs() < 1e-9, "{kappa} {x:?}: aperture {width} {b}");
+            }
         }
     }
 }
@@ -73,6 +86,10 @@ fn angles_without_a_direction_are_zero() {
     check::<PoincareBall, f32>();
     check::<Lorentz, f64>();
     check::<Lorentz, f32>();
+    check::<Klein, f64>();
+    check::<Klein, f32>();
+    check::<HalfSpace, f64>();
+    check::<HalfSpace, f32>();
 }
 
 /// 56: transitivity, and an energy of exactly 0 inside, also close to the boundary.
@@ -111,6 +128,12 @@ fn entailment() {
         entailment_is_transitive(Lorentz::with_curvature(kappa).unwrap(), 8.0 / f64::sqrt(-kappa));
         assert_eq!(ball(kappa).kappa(), kappa);
     }
+}
+
+#[test]
+#[should_panic(expected = "entailment cones: negative curvature is needed, not 0")]
+fn flat_space_has_no_entailment_cones() {
+    let _ = Stereographic::new(0.0).cone_angle(&Row::from([0.3, 0.1]), &Row::from([0.2, 0.5]));
 }
 
 fn half_space() -> HalfSpace {
@@ -223,6 +246,38 @@ fn penumbral_cones() {
     // At the light source itself, and above it.
     assert_eq!(m.penumbral_ancestor(&Row::from([1.0, 2.0]), &Row::from([1.0, 0.5]), 2.0), 2.0);
     assert!(m.penumbral_ancestor(&Row::from([1.0, 2.5]), &Row::from([1.3, 0.5]), 2.0).is_finite());
+}
+
+/// A point above the light source counts as one at the light's height.
+#[test]
+fn penumbral_cones_above_the_light() {
+    let (m, light, below) = (half_space(), 1.0, Row::from([0.3, 0.5]));
+    for height in [1.0, 2.0, 5.0] {
+        let x = Row::from([0.3, height]);
+        assert!((m.penumbral_slack(&x, &below, light) - 0.75_f64.sqrt()).abs() < 1e-15, "{height}");
+        assert_eq!(m.penumbral_energy(&x, &below, light), 0.0, "{height}");
+        let beside = Row::from([0.4, height]);
+        let to_the_light = Row::from([0.3, light]);
+        let want = m.penumbral_energy(&to_the_light, &Row::from([0.4, light]), light);
+        assert_eq!(m.penumbral_energy(&x, &beside, light), want, "{height}");
+    }
+    let (x, y, z) = (Row::from([0.3, 2.0]), Row::from([0.3, 5.0]), Row::from([0.5, 3.0]));
+    for (a, b) in [(&x, &y), (&x, &z), (&y, &z)] {
+        let slack = [m.penumbral_slack(a, b, light), m.penumbral_slack(b, a, light)];
+        assert!(slack[0] == slack[1] && slack[0] <= 0.0, "{a:?} {b:?}: {slack:?}");
+    }
+}
+
+#[test]
+#[should_panic(expected = "shadow cones: the light is 0; a positive number is needed")]
+fn a_light_is_above_the_boundary() {
+    let _ = half_space().penumbral_slack(&Row::from([0.3, 1.5]), &Row::from([0.3, 0.5]), 0.0);
+}
+
+#[test]
+#[should_panic(expected = "shadow cones: the radius is -1; a positive number is needed")]
+fn a_ball_has_a_radius() {
+    let _ = half_space().umbral_energy(&Row::from([0.3, 1.5]), &Row::from([0.3, 0.5]), -1.0);
 }
 
 /// Points under each other, and a point with itself.

@@ -113,7 +113,7 @@ fn points_of_the_submanifold_stay() {
             moved = moved.max(m.dist(&x, &y));
         }
         assert!(moved > 1.0 || components == dim, "{components}: {moved}");
-        assert_eq!(pca.base().len(), dim);
+        assert_eq!((pca.base().len(), pca.manifold()), (dim, &m));
     }
 }
 

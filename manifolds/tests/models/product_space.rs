@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use cotangent_engine::{Row, Tape, Tensor, rng};
 use cotangent_manifolds::{
-    ConstantCurvature, DistanceKey, EntailmentCones, Euclidean, FactorVisitor, HalfSpace, Hyperbolic,
-    HyperbolicVisitor, Lorentz, Manifold, PoincareBall, Product, ProductSpace, ProjectedSphere, SpaceForm,
-    Sphere, Steps,
+    Barycentre, ConstantCurvature, DistanceKey, EntailmentCones, Euclidean, FactorVisitor, HalfSpace,
+    Hyperbolic, HyperbolicVisitor, Lorentz, Manifold, Module, OriginFrame, PoincareBall, Product,
+    ProductSpace, ProjectedSphere, Sets, SpaceForm, Sphere, Steps,
 };
 
 /// The results of all operations at the same random points.
@@ -39,11 +39,31 @@ fn results<M: Steps>(m: M, dim: usize) -> Vec<Vec<f64>> {
     [numbers, sizes].into_iter().chain(rows.map(|row| row.to_vec())).chain(slopes).collect()
 }
 
+/// Barycentres of the same random points, and what frames make of them.
+fn means_and_frames<M: Barycentre + OriginFrame>(m: M, dim: usize) -> Vec<Vec<f64>> {
+    let mut rng = rng::stream(8, 0, 0);
+    let [x, y, z] = [(); 3].map(|()| m.random_point::<f64>(dim, 0.5, &mut rng));
+    let points = Tensor::new([3, x.len()], [&x[..], &y[..], &z[..]].concat());
+    let weights = Tensor::new([3], vec![0.2, 0.5, 1.1]);
+    let features = m.barycentre_features(&points);
+    let from_sum = m.barycentre_from_sum(&Tensor::combine(&weights, &features));
+    let tensors = [m.barycentre(&points, &weights), features, from_sum];
+    let frame = m.frame(&Row::from(vec![0.3; dim].as_slice()));
+    let rows = [m.in_frame(&frame), frame, m.log_in_frame(&x, &y), m.origins(&x)];
+    let (distance, volume) = m.dist_and_log_volume(&x, &y);
+    let tensors = tensors.iter().map(|tensor| tensor.data().to_vec());
+    tensors.chain(rows.iter().map(|row| row.to_vec())).chain([vec![distance, volume]]).collect()
+}
+
 #[test]
 fn a_space_form_is_its_model() {
-    fn same<M: Steps + Into<SpaceForm>>(m: M) {
-        assert_eq!(results(m.into(), 3), results(m, 3));
-        assert_eq!(results(ProductSpace::from(m.into()), 3), results(m, 3));
+    fn same<M: Steps + Barycentre + OriginFrame + Into<SpaceForm>>(m: M) {
+        let space: SpaceForm = m.into();
+        assert_eq!(results(space, 3), results(m, 3));
+        assert_eq!(results(ProductSpace::from(space), 3), results(m, 3));
+        assert_eq!(means_and_frames(space, 3), means_and_frames(m, 3));
+        assert_eq!(means_and_frames(ProductSpace::from(space), 3), means_and_frames(m, 3));
+        assert_eq!(Module::<f64>::count(&(space, ProductSpace::from(space))), 0);
     }
     same(PoincareBall::new(-0.7));
     same(Lorentz::new(-0.7));
@@ -132,7 +152,8 @@ fn cones_are_those_of_the_model() {
     let (ball, half_space) = (PoincareBall::new(-0.7), HalfSpace::new(-0.7));
     let shadows = [half_space.umbral_energy(&x, &y, 1.0), half_space.penumbral_energy(&x, &y, 4.0)];
     assert_eq!(energies(ball.into()), [Some(ball.cone_energy(&x, &y, 0.1)), None, None]);
-    assert_eq!(energies(half_space.into()), [None, Some(shadows[0]), Some(shadows[1])]);
+    let entailment = half_space.cone_energy(&x, &y, 0.1);
+    assert_eq!(energies(half_space.into()), [Some(entailment), Some(shadows[0]), Some(shadows[1])]);
     assert_eq!(energies(Euclidean.into()), [None; 3]);
 }
 
@@ -142,6 +163,7 @@ fn a_product_space_is_the_product_of_its_factors() {
     let product = Product::new(Product::new(ball, 2, sphere), 5, Euclidean);
     let space = ProductSpace::new(&[(ball.into(), 2), (sphere.into(), 3)], Euclidean.into());
     assert_eq!(results(space, 7), results(product, 7));
+    assert_eq!(means_and_frames(space, 7), means_and_frames(product, 7));
 }
 
 #[test]

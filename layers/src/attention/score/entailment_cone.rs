@@ -16,7 +16,8 @@ use super::{Numbers, OFFSET, Operand, SHARPNESS, Score, Side, normal, parts};
 /// [`penumbral_depth`](cotangent_manifolds::finite_shadow_cones::penumbral_depth).
 ///
 /// Ganea et al. define no cones near o. Queries and keys are never there: the last coordinate x makes the
-/// distance `R + ln(1 + eˣ)` from o, the others are the direction, as in pseudo-polar coordinates.
+/// distance `R + ln(1 + eˣ)` from o, the others are the direction, as in pseudo-polar coordinates. The
+/// direction 0 counts as one at an angle of 60° to all others, because it is 1 from every unit vector.
 #[derive(Clone, Copy, Debug)]
 pub struct EntailmentCone {
     /// The radius R of the light source. With 0.2, K is 0.1 as in Ganea et al. 2018.
@@ -76,7 +77,7 @@ pub(super) fn outside<'t, T: Float>(x: Var<'t, T>, radius: f64) -> [Var<'t, T>; 
 
 /// `2 arctan(tangent/(1 + √(1 − sine²)))`: half the angle of a shadow at infinity.
 pub(super) fn half_angle<'t, T: Float>(tangent: Var<'t, T>, sine: Var<'t, T>) -> Var<'t, T> {
-    // Zero comes first, so that NaN gives NaN. Rounding may leave the sine above 1.
+    // Rounding may leave the sine above 1.
     let cosine = sine.tape().scalar(0.0).maximum((1.0 - sine) * (sine + 1.0)).sqrt();
     (tangent / (cosine + 1.0)).atan() * 2.0
 }

@@ -13,7 +13,8 @@ use super::{Numbers, OFFSET, Operand, SHARPNESS, Score, Side, normal};
 /// radius. It is eq. 4 of Tseng et al. 2023. See [`umbral_depth`].
 ///
 /// No ball contains the light: the last coordinate x makes the distance `ρ + ln(1 + eˣ)` from o, with ρ
-/// the radius; the others are the direction, as in pseudo-polar coordinates.
+/// the radius; the others are the direction, as in pseudo-polar coordinates. The direction 0 counts as one at
+/// an angle of 60° to all others, because it is 1 from every unit vector.
 #[derive(Clone, Copy, Debug)]
 pub struct FiniteUmbralCone {
     /// The radius ρ of the balls.

@@ -59,8 +59,7 @@ impl<T: Float> Score<T> for HalfSpaceDistance {
     }
     fn prepare_by<'t>(&self, map: PointMap, x: Var<'t, T>, _: Side) -> Operand<'t, T> {
         let rows = map.half_space(&x, 1.0);
-        // Below this the derivative of the inverse root would overflow, and squares underflow. The constant
-        // comes first, so that NaN gives NaN.
+        // Below this the derivative of the inverse root would overflow, and squares underflow.
         let lowest = x.tape().scalar(if T::EPSILON < 1e-10 { 1e-200 } else { 1e-25 });
         Operand { rows, numbers: Numbers::from_slice(&[lowest.maximum(parts(rows)[1]).sqrt().recip()]) }
     }

@@ -264,7 +264,7 @@ fn squares<S: Scalar>() -> [S; 2] {
 #[inline(always)]
 fn normal<S: Scalar>(square: S) -> S {
     let [least, largest] = squares::<S>();
-    // The constant comes first, so that NaN gives NaN.
+    // At the largest square the derivative is that of the square.
     let square = largest.min(square);
     S::select(square.lt(least), S::zero(), square)
 }

@@ -78,7 +78,7 @@ fn lit<T: Float>(map: PointMap, x: Var<'_, T>, light: f64) -> Var<'_, T> {
         return points; // already at most as high
     }
     let [rows, heights] = parts(points);
-    // The constant comes first, so that NaN gives NaN.
+    // At the light's height the derivative is that of the height.
     let heights = x.tape().scalar(light).min(heights);
     Var::concat(&[rows, heights.reshape(heights.shape().with_width(1))], -1)
 }

@@ -9,7 +9,7 @@ use super::{Numbers, OFFSET, Operand, SHARPNESS, Score, Side, distance_from_sinh
 
 /// `−β d(q, k) − c` in hyperbolic space of curvature −1, of points in pseudo-polar coordinates: the
 /// last coordinate is the distance from the origin, the others the direction. A negative distance means the
-/// opposite direction.
+/// opposite direction. The direction 0 means the origin, whatever the distance.
 ///
 /// Works for all distances from the origin that the type can hold, and tells them apart. In `f32`
 /// directions closer than 3·10⁻¹⁹ count as one direction where a point is beyond 44. Gulcehre
@@ -61,7 +61,7 @@ impl PairFormula<2, 2, 2> for PolarDistance {
             || {
                 let along = (S::constant(0.5) * (r - s)).sinh().square();
                 let across = S::constant(0.25) * square * sinh_r * sinh_s;
-                // Zero comes first, so that NaN gives NaN.
+                // Rounding may leave the sum below 0. At 0 the derivative is that of the sum.
                 distance_from_sinh(S::zero().max(along + across).sqrt())
             },
             #[inline(always)]
@@ -97,9 +97,12 @@ impl<T: Float> Score<T> for PolarDistance {
         let ([d, r], tape) = (parts(x), x.tape());
         // No gradient passes through the mask.
         let sign = tape.scalar(1.0).masked_fill((-r).relu(), -1.0);
-        let rows = direction(&d) * sign.reshape(r.shape().with_width(1));
-        let r = r.abs();
-        // The constant comes first: with NaN, the result is then NaN.
+        let direction = direction(&d);
+        // Without a direction the point is the origin, at whatever distance.
+        let nowhere = tape.scalar(1.0).masked_fill(direction.norm_axis(-1), 0.0);
+        let rows = direction * sign.reshape(r.shape().with_width(1));
+        let r = r.abs().masked_fill(nowhere, 0.0);
+        // At equality the derivative is that of r.
         let sinh = tape.scalar(PolarDistance::NEAR).min(r).sinh();
         Operand { rows, numbers: Numbers::from_slice(&[r, sinh]) }
     }
