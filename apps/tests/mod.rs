@@ -5,7 +5,7 @@
 //! | [`common`] | running and killing a binary, temporary directories |
 //! | [`scenarios`] | what every training must stand: `scenarios!` |
 //! | [`help`], [`device`] | the options that every command line has: `command_line!` |
-//! | [`readme`] | the lines of an application in README.md |
+//! | [`readme`] | the lines of an application in apps/README.md |
 //! | [`pictures`] | whether text is within its picture |
 #![allow(dead_code, reason = "no package uses all of it")]
 

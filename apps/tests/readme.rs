@@ -1,4 +1,4 @@
-//! The lines of an application in README.md: its rows in the table of commands, its line in the list of
+//! The lines of an application in apps/README.md: its rows in the table of commands, its line in the list of
 //! outputs.
 
 use std::path::Path;
@@ -16,7 +16,7 @@ fn replaced(text: &str, kind: &str, own: &str, lines: &[String]) -> String {
     let mut old: Vec<&str> = text.lines().collect();
     let first = old.iter().position(is_own);
     let place = first.or_else(|| Some(old.iter().rposition(|line| line.starts_with(kind))? + 1));
-    let place = place.unwrap_or_else(|| panic!("README.md has no line that begins with {kind}"));
+    let place = place.unwrap_or_else(|| panic!("apps/README.md has no line that begins with {kind}"));
     old.retain(|line| !is_own(line));
     let (before, after) = old.split_at(place);
     let lines = lines.iter().map(String::as_str);
@@ -26,7 +26,7 @@ fn replaced(text: &str, kind: &str, own: &str, lines: &[String]) -> String {
 
 /// With `COTANGENT_WRITE=1` in the environment it writes them.
 pub(crate) fn readme_has_its_lines(app: &Application) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
     let _alone = FILE.lock().unwrap_or_else(PoisonError::into_inner);
     let present = std::fs::read_to_string(&path).unwrap();
     let (rows, line) = app.readme();
@@ -39,7 +39,7 @@ pub(crate) fn readme_has_its_lines(app: &Application) {
     }
     let write = format!("COTANGENT_WRITE=1 cargo test -p {} readme", env!("CARGO_PKG_NAME"));
     for (found, wanted) in present.lines().zip(wanted.lines()) {
-        assert_eq!(found, wanted, "README.md is not what `APP` says; to write it: {write}");
+        assert_eq!(found, wanted, "apps/README.md is not what `APP` says; to write it: {write}");
     }
-    assert_eq!(present.len(), wanted.len(), "README.md is not what `APP` says; to write it: {write}");
+    assert_eq!(present.len(), wanted.len(), "apps/README.md is not what `APP` says; to write it: {write}");
 }

@@ -1,6 +1,7 @@
-//! What an application says of itself: its help, its lines in README.md, and what its tests begin with.
+//! What an application says of itself: its help, its lines in apps/README.md, and what its tests begin with.
 
-/// An application. Each has a constant `APP` beside its model; help, README.md and tests are made from it.
+/// An application. Each has a constant `APP` beside its model, from which help, apps/README.md and tests are
+/// made.
 #[derive(Clone, Copy, Debug)]
 pub struct Application {
     /// The name of its command.
@@ -12,9 +13,9 @@ pub struct Application {
     /// The subcommand and the options without which it does not run, with data that are not there:
     /// `["train", "--path", "none"]`. Empty if there are none.
     pub needs: &'static [&'static str],
-    /// Its rows in README.md: commands, and what they do.
+    /// Its rows in apps/README.md: commands, and what they do.
     pub commands: &'static [(&'static str, &'static str)],
-    /// What its output directory holds beside `metrics.json`, in README.md: one line of Markdown.
+    /// What its output directory holds beside `metrics.json`, in apps/README.md: one line of Markdown.
     pub writes: &'static str,
 }
 
@@ -30,7 +31,7 @@ impl Application {
         format!("Examples:{lines}")
     }
 
-    /// Its rows in the table of commands of README.md, and its line in the list of outputs.
+    /// Its rows in the table of commands of apps/README.md, and its line in the list of outputs.
     pub fn readme(&self) -> (Vec<String>, String) {
         let rows = self.commands.iter().map(|(commands, what)| format!("| {commands} | {what} |"));
         (rows.collect(), format!("- of `{}`: {}", self.name, self.writes))

@@ -140,8 +140,7 @@ pub struct AttentionOptions {
     #[arg(long, value_enum, help_heading = "Model")]
     #[serde(default)]
     pub map: Option<MapOption>,
-    /// How values become points that --aggregate barycentre combines. The last layer of graph attention,
-    /// whose results are logits, takes exp in place of polar.
+    /// How values become points that --aggregate barycentre combines.
     #[arg(long, value_enum, default_value_t = ValuesOption::Exp, help_heading = "Model")]
     #[serde(default)]
     pub values: ValuesOption,
@@ -157,9 +156,8 @@ pub struct AttentionOptions {
     /// product of d-dimensional heads].
     #[arg(long, allow_negative_numbers = true, help_heading = "Model")]
     pub sharpness: Option<f64>,
-    /// What is subtracted from a score times its factor: c, where it starts if it is learned. It changes the
-    /// weights of --weights sigmoid only, which are all small if c is 0 and the scores are distances
-    /// [default: 0].
+    /// c in γ·score − c; with --learn-sharpness its first value. It matters only with --weights sigmoid.
+    /// For distances give a negative number: with 0 all weights are small [default: 0].
     // Files of earlier versions have none.
     #[arg(long, allow_negative_numbers = true, help_heading = "Model")]
     #[serde(default)]

@@ -19,7 +19,7 @@
 //! A default that another option decides is a condition: [`by`]. One that must be computed is an `Option`,
 //! filled after parsing and printed as its value: [`known`].
 
-use clap::{Args, Command, ValueEnum};
+use clap::{Arg, Args, Command, ValueEnum};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -80,6 +80,22 @@ pub fn by<V: ValueEnum + 'static, D: ToString>(
 ) -> impl Iterator<Item = (&'static str, String, String)> {
     let values = V::value_variants().iter().cloned();
     values.map(move |value| (decides, name(value.clone()), default(value).to_string()))
+}
+
+/// For `mut_arg`: an option of a flattened struct gets defaults that another option decides, as pairs of its
+/// value and the default. Its help says so. The option that `decides` must stand before it.
+pub fn decided_by<const N: usize>(
+    arg: Arg,
+    decides: &'static str,
+    defaults: [(&'static str, &'static str); N],
+) -> Arg {
+    let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+    let (text, _) = help.split_once(" [default: ").unwrap_or((&help, ""));
+    let help = format!("{text} [default: by --{decides}]");
+    let defaults = defaults.map(|(value, default)| (decides, value, default));
+    let takes_value = arg.get_action().takes_values();
+    let arg = arg.default_value_ifs(defaults).help(help);
+    if takes_value { arg.hide_default_value(true) } else { arg }
 }
 
 /// For `#[serde(with = ..)]`: an option whose default follows from others. It is `None` only until that is

@@ -24,6 +24,10 @@ impl ThreadsOption {
 /// The largest number of threads: starting tens of thousands of them seems to hang.
 const THREADS: usize = 1024;
 
+/// Bytes of a thread's stack. Without optimisation, formulas of nested dual numbers take more than the usual
+/// 2 MiB.
+const STACK: usize = 16 << 20;
+
 /// A pool of threads.
 pub struct Threads(rayon::ThreadPool);
 
@@ -36,8 +40,8 @@ impl Threads {
         if let Some(count) = count.filter(|&count| count > THREADS) {
             return Err(AppError::usage(format!("--threads {count}: at most {THREADS} are possible")));
         }
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(count.unwrap_or(0)).build();
-        Ok(Threads(pool.map_err(|e| AppError::usage(format!("--threads: {e}")))?))
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(count.unwrap_or(0)).stack_size(STACK);
+        Ok(Threads(pool.build().map_err(|e| AppError::usage(format!("--threads: {e}")))?))
     }
 
     /// Runs a closure in the pool.

@@ -420,7 +420,7 @@ mod tests {
         let error = read("a\tb\tc\td\n", &columns("4,2,3")).unwrap_err();
         assert!(
             error.ends_with(
-                ":1: \"d\" may be a header or data, for it does not occur again: --header yes|no says which"
+                ":1: the first line, \"d\", may be a header or data: --header yes or --header no says which"
             ),
             "{error}"
         );

@@ -96,8 +96,13 @@ impl LayerOptions {
     }
 }
 
+/// What `--values` does here: results of the last layer are logits.
+const VALUES: &str = "How values become points that --aggregate barycentre combines. The last layer takes \
+                      exp in place of polar";
+
 /// Everything that determines the result of a run, except the graph.
 #[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[command(mut_arg("values", |arg| arg.help(VALUES)))]
 pub struct GraphConfig {
     /// Attention score: how well a query and a key fit.
     #[arg(long, default_value = "additive", help_heading = "Model")]

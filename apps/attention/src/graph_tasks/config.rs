@@ -84,7 +84,7 @@ impl From<LessonOption> for String {
 /// Everything that determines the result of a run.
 #[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[command(mut_arg("aggregate", |arg| by_geometry(arg, ["euclidean", "barycentre"])))]
-#[command(mut_arg("values", |arg| arg.default_value_ifs(AS_POINTS)))]
+#[command(mut_arg("values", |arg| config::decided_by(arg, "aggregate", AS_POINTS)))]
 #[command(mut_arg("learn_sharpness", |arg| by_geometry(arg, ["false", "true"])))]
 pub struct GraphTasksConfig {
     /// What is asked of two nodes of a graph.
@@ -200,19 +200,14 @@ fn passed(task: Task) -> f64 {
 
 /// The argument with a default for each geometry: Euclidean, hyperbolic.
 fn by_geometry(arg: Arg, [euclidean, hyperbolic]: [&'static str; 2]) -> Arg {
-    arg.default_value_ifs([("geometry", "euclidean", euclidean), ("geometry", "hyperbolic", hyperbolic)])
+    config::decided_by(arg, "geometry", [("euclidean", euclidean), ("hyperbolic", hyperbolic)])
 }
 
-/// The default of `values` for aggregations of points, under all their names. `aggregate` must stand before
-/// it.
-const AS_POINTS: [(&str, &str, &str); 2] =
-    [("aggregate", "barycentre", "polar"), ("aggregate", "einstein", "polar")];
+/// The default of `values` for aggregations of points, under all their names.
+const AS_POINTS: [(&str, &str); 2] = [("barycentre", "polar"), ("einstein", "polar")];
 
 /// Pairs of nodes of a graph without [`GraphTasksConfig::flags`].
 const PAIRS: usize = 32;
-
-/// The largest number of times that the block is applied.
-const LAYERS: usize = 1024;
 
 /// Numbers in memory for each unit of width of a node, in one application of the block.
 const UNITS: f64 = 40.0;
@@ -297,9 +292,7 @@ impl GraphTasksConfig {
             ("pass-epochs", self.pass_epochs),
             ("lesson-epochs", self.lesson_epochs),
         ])?;
-        if self.layers > LAYERS {
-            return Err(AppError::usage(format!("--layers {}: at most {LAYERS} are possible", self.layers)));
-        }
+        options::layers(self.layers)?;
         if self.flags && self.questions() > 1 {
             let message = format!("--pairs {}: with --flags a graph has one", self.questions());
             return Err(AppError::usage(message));

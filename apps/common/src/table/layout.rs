@@ -288,9 +288,8 @@ impl Table {
                     return Ok(false);
                 }
                 let ends: Vec<String> = keys_of_first.iter().map(|key| format!("{key:?}")).collect();
-                let occur = if ends.len() == 1 { "it does not occur" } else { "none of them occurs" };
                 let message = format!(
-                    "{} may be a header or data, for {occur} again: --header yes|no says which",
+                    "the first line, {}, may be a header or data: --header yes or --header no says which",
                     ends.join(" and ")
                 );
                 return Err(AppError::line(&self.path, first, message));

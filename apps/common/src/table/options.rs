@@ -20,9 +20,9 @@ pub struct TableOptions {
     /// columns].
     #[arg(long, value_enum, help_heading = "Data")]
     pub separator: Option<Separator>,
-    /// Whether the first line names the columns [default: it does if it has names that are known, such as
-    /// source and target, or if it has words where all other lines have numbers; it does not if a name of it
-    /// occurs again].
+    /// Whether the first line names the columns [default: yes if it has known names, such as source and
+    /// target, or words above columns of numbers; no if one of its names occurs again below; else an error
+    /// asks].
     #[arg(long, value_enum, help_heading = "Data")]
     pub header: Option<Header>,
     /// The columns to read, in the order in which they are needed: names of the header, or numbers from 1

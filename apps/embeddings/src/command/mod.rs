@@ -48,7 +48,8 @@ pub const APP: Application = Application {
         (
             "`poincare evaluate --edges FILE`; `neighbours NAME`; `distance A B`",
             "exact mean rank and MAP, distortion, is-a classification; the nearest points; how far two \
-             are apart. The nouns of WordNet are built in: `neighbours dog.n.01` needs no training",
+             are apart. The nouns of WordNet are built in: `neighbours dog.n.01 --embedding nouns` needs no \
+             training",
         ),
         (
             "`poincare wordnet --dict DIR --out FILE`; `hyperbolicity --edges FILE`",

@@ -352,8 +352,8 @@ mod tests {
         let text = "parent name\tchild name\nmammal\tdog\nbird\tswan\n";
         assert_eq!(
             error(text.as_bytes()),
-            ":1: \"parent name\" and \"child name\" may be a header or data, for none of them occurs again: \
-             --header yes|no says which"
+            ":1: the first line, \"parent name\" and \"child name\", may be a header or data: --header yes \
+             or --header no says which"
         );
         assert_eq!(parts(text, "--header no").0, "parent name>child name mammal>dog bird>swan");
         let yes = parts(text, "--header yes");

@@ -45,7 +45,8 @@ pub struct EmbeddingConfig {
     #[arg(long, default_value_t = 0, hide_default_value = true, help_heading = "Training")]
     #[serde(default)]
     pub shared_negatives: usize,
-    /// Draw an edge as often as its weight says, in place of a weight of its loss.
+    /// Draw an edge with a probability in proportion to its weight. Without this option the weight multiplies
+    /// the edge's loss.
     #[arg(long, help_heading = "Training")]
     #[serde(default)]
     pub sample_by_weight: bool,

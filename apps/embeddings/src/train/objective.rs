@@ -19,7 +19,7 @@ pub enum Loss {
     /// The Fermi-Dirac probability 1/(exp((d - r)/t) + 1) of an edge by cross entropy, r = --radius and t =
     /// --temperature (Krioukov et al. 2010; Nickel & Kiela 2017).
     FermiDirac,
-    /// u in the entailment cone at v (Ganea et al. 2018), in poincare or lorentz.
+    /// u in the entailment cone at v (Ganea et al. 2018), in poincare, lorentz or half-space.
     Cones,
     /// u in the umbral shadow cone at v (Yu et al. 2023; Tseng et al. 2023), in half-space.
     Umbral,
@@ -96,7 +96,8 @@ pub struct Objective {
     #[arg(allow_negative_numbers = true, help_heading = "Training")]
     #[serde(default)]
     pub radius: f64,
-    /// In each such distance the odds of an edge fall by the factor e, for --loss fermi-dirac [default: 1].
+    /// t of --loss fermi-dirac: the odds of an edge fall by the factor e for each t of further distance
+    /// [default: 1].
     #[arg(long, required = false, default_value_ifs = by("loss", |loss: Loss| loss.usual_decoder().1))]
     #[arg(allow_negative_numbers = true, help_heading = "Training")]
     #[serde(default)]
@@ -153,9 +154,11 @@ impl Objective {
     /// # Errors
     /// If it is not; the text says which spaces there are.
     pub fn fits(&self, geometry: Geometry) -> std::result::Result<(), String> {
+        // The size of this one may be wrong: it is checked later.
+        let usual = Objective { size: self.loss.usual().0, ..*self };
         let has_cones = |space: SpaceForm| {
             let point = space.origin::<f64>(1);
-            self.energy(space, &point, &point).is_some()
+            usual.energy(space, &point, &point).is_some()
         };
         if self.is_of_distances() || geometry.single().is_some_and(has_cones) {
             return Ok(());
@@ -203,7 +206,7 @@ mod tests {
             (Loss::Ranking, SpaceModel::Sphere, true),
             (Loss::FermiDirac, SpaceModel::Sphere, true),
             (Loss::Cones, SpaceModel::Lorentz, true),
-            (Loss::Cones, SpaceModel::HalfSpace, false),
+            (Loss::Cones, SpaceModel::HalfSpace, true),
             (Loss::Umbral, SpaceModel::HalfSpace, true),
             (Loss::Penumbral, SpaceModel::Poincare, false),
         ] {

@@ -88,8 +88,8 @@ struct Data {
     /// .tsv.gz.
     #[arg(long, help_heading = "Data")]
     path: Option<PathBuf>,
-    /// Words that the training pairs have less often are unknown, so that the vector of these is trained;
-    /// not for prefix [default: 1].
+    /// Words that occur less often than this in the training pairs become the unknown word, whose vector is
+    /// then trained. Not for --data prefix [default: 1].
     #[arg(long, help_heading = "Data")]
     min_count: Option<usize>,
 }

@@ -307,6 +307,28 @@ fn a_new_run_sets_the_files_of_an_earlier_one_aside() {
     assert!(!Path::new(&format!("{out}/previous-2")).exists(), "nothing is moved by --resume");
 }
 
+/// What several seeds have written is neither beside the files of one seed nor beside those of other seeds.
+#[test]
+fn seeds_of_an_earlier_run_are_set_aside() {
+    let d = Dir::new();
+    let (file, out) = (echoes(&d), d.path("out"));
+    let run = |more: &[&str]| {
+        GRU.succeeds(&[&["--data", &file, "--out", &out][..], &SHORT, more].concat());
+    };
+    let exists = |name: &str| Path::new(&out).join(name).exists();
+    run(&["--seeds", "2", "--seed", "1"]);
+    run(&[]);
+    assert!(exists("previous-1/seeds.json") && exists("previous-1/seed-2/model.safetensors"));
+    assert!(!exists("seeds.json") && !exists("seed-2") && exists("model.safetensors"));
+    for previous in ["previous-2/model.safetensors", "previous-3/seed-2/model.safetensors"] {
+        run(&["--seeds", "2", "--seed", "2"]);
+        assert!(exists(previous) && !exists("model.safetensors"), "{previous}");
+        assert!(exists("seeds.json") && exists("seed-2/model.safetensors") && !exists("seed-2/previous-1"));
+    }
+    run(&["--seeds", "3", "--seed", "2", "--resume"]);
+    assert!(!exists("previous-4") && exists("seed-4"), "nothing is moved by --resume");
+}
+
 /// A header is skipped, and spaces around a label are none of its own.
 #[test]
 fn a_file_may_have_a_header() {

@@ -1,6 +1,6 @@
 //! The settings of an agent and its training.
 
-use clap::{Args, ValueEnum};
+use clap::{Arg, Args, ValueEnum};
 use cotangent::layers::Score;
 use cotangent_apps_common::attention::{AttentionOptions, Scores};
 use cotangent_apps_common::error::{AppError, Result};
@@ -19,6 +19,17 @@ pub enum TourGeometry {
     Weierstrass,
     /// Euclidean.
     Euclidean,
+}
+
+impl TourGeometry {
+    /// The name of the default score.
+    fn score(self) -> &'static str {
+        match self {
+            TourGeometry::Polar => "polar-distance",
+            TourGeometry::Weierstrass => "distance",
+            TourGeometry::Euclidean => "dot",
+        }
+    }
 }
 
 /// How an agent decodes tours, beside the greedy one.
@@ -48,10 +59,10 @@ impl Decoding {
 
 /// Everything that determines the result of a run.
 #[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[command(mut_arg("aggregate", |arg| arg.default_value_ifs(of("barycentre", "barycentre", "euclidean"))))]
-#[command(mut_arg("values", |arg| arg.default_value_ifs(of("polar", "weierstrass", "exp"))))]
-#[command(mut_arg("learn_sharpness", |arg| arg.default_value_ifs(of("true", "true", "false"))))]
-#[command(mut_arg("map", |arg| arg.default_value_if("geometry", "weierstrass", "weierstrass")))]
+#[command(mut_arg("aggregate", |arg| by_geometry(arg, ["barycentre", "barycentre", "euclidean"])))]
+#[command(mut_arg("values", |arg| by_geometry(arg, ["polar", "weierstrass", "exp"])))]
+#[command(mut_arg("learn_sharpness", |arg| by_geometry(arg, ["true", "true", "false"])))]
+#[command(mut_arg("map", |arg| config::decided_by(arg, "geometry", [("weierstrass", "weierstrass")])))]
 pub struct TourConfig {
     /// Number of cities of each instance, uniform in the unit square.
     #[arg(long, default_value_t = 10, help_heading = "Data")]
@@ -73,7 +84,7 @@ pub struct TourConfig {
     pub geometry: TourGeometry,
     /// Attention score: how well a query and a key fit [default: by --geometry].
     #[arg(long, required = false, help_heading = "Model")]
-    #[arg(default_value_ifs = of("polar-distance", "distance", "dot"))]
+    #[arg(default_value_ifs = config::by("geometry", TourGeometry::score))]
     pub attention: String,
     /// The other options of the attention.
     #[command(flatten)]
@@ -126,14 +137,10 @@ pub struct TourConfig {
     pub decoding: Decoding,
 }
 
-/// A default for each geometry: polar, Weierstrass, Euclidean.
-fn of(
-    polar: &'static str,
-    weierstrass: &'static str,
-    euclidean: &'static str,
-) -> [(&'static str, &'static str, &'static str); 3] {
-    [("polar", polar), ("weierstrass", weierstrass), ("euclidean", euclidean)]
-        .map(|(geometry, default)| ("geometry", geometry, default))
+/// The argument with a default for each geometry: polar, Weierstrass, Euclidean.
+fn by_geometry(arg: Arg, [polar, weierstrass, euclidean]: [&'static str; 3]) -> Arg {
+    let defaults = [("polar", polar), ("weierstrass", weierstrass), ("euclidean", euclidean)];
+    config::decided_by(arg, "geometry", defaults)
 }
 
 /// The parts of a batch whose gradients are computed in parallel: their largest number, and the smallest
@@ -142,9 +149,6 @@ pub(super) const PARTS: [usize; 2] = [2, 16];
 
 /// Numbers in memory for each unit of width of a city's state, in one application of the block.
 const UNITS: f64 = 40.0;
-
-/// The largest number of times that the block is applied.
-const LAYERS: usize = 1024;
 
 /// The largest number of cities: a tour is found one city at a time.
 pub(super) const CITIES: usize = 1000;
@@ -195,9 +199,7 @@ impl TourConfig {
             ("replay", self.replay as u64),
             ("exploration", self.exploration),
         ])?;
-        if self.layers > LAYERS {
-            return Err(AppError::usage(format!("--layers {}: at most {LAYERS} are possible", self.layers)));
-        }
+        options::layers(self.layers)?;
         options::positive(&[("lr", self.lr), ("clip", self.clip)])?;
         if !(0.0..=1.0).contains(&self.epsilon) {
             let message = format!("--epsilon {}: a number from 0 to 1 is needed", self.epsilon);

@@ -32,8 +32,8 @@ pub const APP: Application = Application {
         ),
         (
             "`graph-tasks train --task link\\|link-removed\\|path --nodes N --geometry NAME …`",
-            "learns to answer questions about two nodes of random hyperbolic graphs, which are made \
-             meanwhile, with a curriculum of slices of the disc",
+            "trains a model to answer a question about two nodes: is there an edge, or how long is the path? \
+             Random hyperbolic graphs are made while it trains, from small slices of the disc at first",
         ),
         (
             "`graph-tasks links --data-dir DIR --data NAME …`",
@@ -57,7 +57,7 @@ struct Cli {
 enum Command {
     /// Writes a random hyperbolic graph, and draws it and the lessons of a curriculum.
     Generate(generate::Generate),
-    /// Trains a model on graphs that are made meanwhile, and tests it.
+    /// Trains a model on random graphs, made during training, and tests it.
     Train(Box<train::Train>),
     /// Predicts held-out edges of a graph by graph convolution, hyperbolic or Euclidean.
     Links(Box<Links>),

@@ -74,7 +74,7 @@ pub struct LinkConfig {
     /// The squared distance at which an edge has even odds: r of the Fermi-Dirac decoder.
     #[arg(long, default_value_t = 2.0, allow_negative_numbers = true, help_heading = "Model")]
     pub radius: f64,
-    /// In each such squared distance the odds of an edge fall by the factor e: t of the decoder.
+    /// t of the decoder: the odds of an edge fall by the factor e for each t of further squared distance.
     #[arg(long, default_value_t = 1.0, allow_negative_numbers = true, help_heading = "Model")]
     pub temperature: f64,
     /// Dropout rate of the weights, from 0 to below 1 [default: 0; 0.5 with --data cora].

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use cotangent_apps_common::error::{AppError, Result};
-use cotangent_apps_common::table::{plain_or_packed, read_lines};
+use cotangent_apps_common::table::{name_of, plain_or_packed, read_lines};
 
 use super::FeaturesOption;
 use crate::graph::labelled_graph::{
@@ -44,13 +44,15 @@ impl LinkGraph {
     /// If a file is missing, a line is wrong, or there are fewer than 20 edges; the error names the file and
     /// the line.
     pub fn read(directory: &Path, scale: FeaturesOption) -> Result<Self> {
-        let name = directory.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        let mut features = match read_feature_rows(directory)? {
-            Some((rows, _)) => rows,
-            None => own_features(count_lines(&plain_or_packed(directory, "labels.txt"))?),
+        let (mut features, file) = match read_feature_rows(directory)? {
+            Some(found) => found,
+            None => {
+                let labels = plain_or_packed(directory, "labels.txt");
+                (own_features(count_lines(&labels)?), labels)
+            }
         };
         if scale == FeaturesOption::Scaled {
-            scale_rows(&mut features);
+            scale_rows(&mut features, &file)?;
         }
         let path = plain_or_packed(directory, "edges.tsv");
         let (mut edges, mut read_as, nodes) = (Vec::new(), Vec::new(), features.len());
@@ -68,7 +70,7 @@ impl LinkGraph {
             );
             return Err(AppError::content(&path, message));
         }
-        Ok(LinkGraph { name, read_as, edges, features })
+        Ok(LinkGraph { name: name_of(directory), read_as, edges, features })
     }
 
     /// A checksum of the whole graph except its name.
