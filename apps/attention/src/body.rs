@@ -9,14 +9,11 @@ use cotangent::layers::{
     EncoderLayer, NormOrder, PositionEmbedding, Score, TransformerSizes, init, position,
 };
 use cotangent::prelude::*;
-use cotangent_apps_common::error::{AppError, Result};
+use cotangent_apps_common::error::Result;
 use cotangent_apps_common::options;
 use serde::{Deserialize, Serialize};
 
 use crate::attention::{AttentionOptions, Scores};
-
-/// The largest number of layers.
-const LAYERS: usize = 1024;
 
 /// Where residual blocks apply layer normalisation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -150,10 +147,7 @@ impl Body<'_> {
             ("key-dim", key as u64),
             ("hidden", self.hidden as u64),
         ])?;
-        if self.layers > LAYERS {
-            return Err(AppError::usage(format!("--layers {}: at most {LAYERS} are possible", self.layers)));
-        }
-        Ok(())
+        options::layers(self.layers)
     }
 
     /// Checks the other options, and returns the attention score.

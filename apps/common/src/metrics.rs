@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{AppError, Result};
-use crate::print;
+use crate::{json, print};
 
 /// Writes `metrics.json` into a directory. With `--json` it is printed too, as the event `result`.
 ///
@@ -32,10 +32,10 @@ pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
 /// Reads a JSON file.
 ///
 /// # Errors
-/// If it cannot be read, or its content is not a `V`.
+/// If it cannot be read, or its content is not a `V`: the error names line and column.
 pub fn read_json<V: DeserializeOwned>(path: &Path) -> Result<V> {
     let json = std::fs::read(path).map_err(AppError::io(path))?;
-    serde_json::from_slice(&json).map_err(|e| AppError::content(path, e.to_string()))
+    json::parse(path, &json)
 }
 
 /// What `metrics.json` says of every training.
@@ -81,6 +81,18 @@ impl Training {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As an editor may have saved it, and damaged.
+    #[test]
+    fn json_that_is_read_may_begin_with_a_byte_order_mark() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.json");
+        std::fs::write(&path, "\u{feff}[1,\n2]").unwrap();
+        assert_eq!(read_json::<Vec<u32>>(&path).unwrap(), [1, 2]);
+        std::fs::write(&path, "[1,\nx]").unwrap();
+        let error = read_json::<Vec<u32>>(&path).unwrap_err().to_string();
+        assert!(error.ends_with("x.json:2: column 1: expected value"), "{error}");
+    }
 
     #[test]
     fn a_training_in_words() {

@@ -14,6 +14,8 @@ use crate::{memory, output};
 pub struct RunOptions {
     /// The directory for all output.
     pub out: PathBuf,
+    /// The directory of all seeds, `out` among them, for the first of several seeds that begin.
+    pub all_seeds: Option<PathBuf>,
     /// Whether to continue from the state in `out`.
     pub resume: bool,
     /// Seconds between checkpoints, if the application writes any.
@@ -30,7 +32,15 @@ impl RunOptions {
     /// # Errors
     /// If a file cannot be moved.
     pub fn set_aside(&self, writes: impl Fn(&str) -> bool) -> Result<()> {
-        if self.resume { Ok(()) } else { output::set_aside(&self.out, writes) }
+        if self.resume {
+            return Ok(());
+        }
+        if let Some(directory) = &self.all_seeds {
+            output::set_aside(directory, &writes)?;
+            // Without locks it was moved too.
+            std::fs::create_dir_all(&self.out).map_err(AppError::io(&self.out))?;
+        }
+        output::set_aside(&self.out, writes)
     }
 }
 
@@ -56,6 +66,20 @@ pub fn at_least_one(options: &[(&str, u64)]) -> Result<()> {
 
 /// The largest number of runs.
 const SEEDS: u64 = 1_000_000;
+
+/// The largest number of layers.
+const LAYERS: usize = 1024;
+
+/// Checks that a number of layers is not too large.
+///
+/// # Errors
+/// If it is; the error names the option.
+pub fn layers(layers: usize) -> Result<()> {
+    match layers > LAYERS {
+        true => Err(AppError::usage(format!("--layers {layers}: at most {LAYERS} are possible"))),
+        false => Ok(()),
+    }
+}
 
 /// The largest number of parameters of a model: in `f32` they take 16 GB.
 const PARAMETERS: f64 = 4e9;

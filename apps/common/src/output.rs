@@ -58,11 +58,42 @@ pub fn hold_for(directory: &Path, option: &str) -> Result<Held> {
     }
 }
 
+/// Same as [`hold`], for a program that is no training. Its `metrics.json` and other files would replace
+/// those of a trained model, which could not be loaded then.
+///
+/// # Errors
+/// As [`hold`]; if a model or a checkpoint is there.
+pub fn hold_without_model(directory: &Path) -> Result<Held> {
+    let held = hold(directory)?;
+    match [MODEL, CHECKPOINT].into_iter().find(|name| directory.join(name).exists()) {
+        Some(name) => {
+            let message = format!("a trained model is there ({name}); choose another --out");
+            Err(AppError::content(directory, message))
+        }
+        None => Ok(held),
+    }
+}
+
+/// The figures of several seeds. Their own files are in the subdirectories [`of_seed`].
+pub(crate) const SEEDS: &str = "seeds.json";
+
+/// The subdirectory of one of several seeds.
+pub(crate) fn of_seed(seed: u64) -> String {
+    format!("seed-{seed}")
+}
+
+/// Whether a subdirectory has a name of [`of_seed`], and a file beside its lock.
+fn is_of_seed(directory: &Path, name: &str) -> bool {
+    let entries = || std::fs::read_dir(directory.join(name)).into_iter().flatten().flatten();
+    name.strip_prefix("seed-").is_some_and(|seed| seed.parse::<u64>().is_ok())
+        && entries().any(|entry| entry.file_name() != LOCK)
+}
+
 /// Moves what an earlier training has written in this directory to a new subdirectory, `previous-1` or the
-/// next number that is free: the checkpoint, the model, `metrics.json` and the other files that the training
-/// `writes`. So a new training loses nothing, and does not mix its files with those of another. Does nothing
-/// if there is neither a checkpoint nor a model nor a file that it `writes`: `metrics.json` and `curves.svg`
-/// alone may be of another program.
+/// next number that is free: the checkpoint, the model, `metrics.json`, what several seeds have left, and the
+/// other files that the training `writes`. So a new training loses nothing, and does not mix its files with
+/// those of another. Does nothing if there is no checkpoint, no model, no seed and no file that it `writes`:
+/// `metrics.json` and `curves.svg` alone may be of another program.
 ///
 /// # Errors
 /// If a file cannot be moved.
@@ -71,7 +102,8 @@ pub fn set_aside(directory: &Path, writes: impl Fn(&str) -> bool) -> Result<()> 
     let names =
         entries.map(|entry| entry.map(|entry| entry.file_name())).collect::<std::io::Result<Vec<_>>>();
     let names = names.map_err(AppError::io(directory))?;
-    let is_of_a_training = |name: &str| name == CHECKPOINT || name == MODEL || writes(name);
+    let writes = |name: &str| writes(name) || is_of_seed(directory, name);
+    let is_of_a_training = |name: &str| [CHECKPOINT, MODEL, SEEDS].contains(&name) || writes(name);
     if !names.iter().any(|name| is_of_a_training(&name.to_string_lossy())) {
         return Ok(());
     }
@@ -82,7 +114,7 @@ pub fn set_aside(directory: &Path, writes: impl Fn(&str) -> bool) -> Result<()> 
     for name in names {
         let text = name.to_string_lossy();
         if TRAINING.contains(&&*text) || writes(&text) {
-            std::fs::rename(directory.join(&name), previous.join(&name)).map_err(error)?;
+            rename(&directory.join(&name), &previous.join(&name)).map_err(error)?;
         }
     }
     // Last, so that what an interruption has left is moved the next time.
@@ -93,8 +125,24 @@ pub fn set_aside(directory: &Path, writes: impl Fn(&str) -> bool) -> Result<()> 
     Ok(())
 }
 
+/// Moves a file or a directory. Of a directory that a run holds, the first seed's, the content is moved
+/// without the lock.
+fn rename(from: &Path, to: &Path) -> std::io::Result<()> {
+    if !from.is_dir() || hold(from).is_ok() {
+        return std::fs::rename(from, to);
+    }
+    std::fs::create_dir(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let name = entry?.file_name();
+        if name != LOCK {
+            std::fs::rename(from.join(&name), to.join(&name))?;
+        }
+    }
+    Ok(())
+}
+
 /// What several programs write beside the checkpoint.
-const TRAINING: [&str; 5] = ["checkpoint.next", MODEL, "model.next", "metrics.json", curves::FILE];
+const TRAINING: [&str; 6] = ["checkpoint.next", MODEL, "model.next", "metrics.json", SEEDS, curves::FILE];
 
 /// A text that identifies a run: checksums of the options that must be the same when the run is resumed,
 /// and of its data.
@@ -149,6 +197,43 @@ mod tests {
             write(name, "");
             start();
             assert!(!path(name).exists() && path(previous).join(name).exists());
+        }
+    }
+
+    /// Also an empty subdirectory of a seed that has begun, whose lock stays.
+    #[test]
+    fn seeds_of_an_earlier_training_are_set_aside() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        let held = hold(&path("seed-7")).unwrap();
+        let start = || set_aside(directory.path(), |_| false).unwrap();
+        start();
+        assert!(!path("previous-1").exists(), "there is only a lock");
+        drop(hold(&path("seed-8")).unwrap());
+        for name in ["seeds.json", "seed-7/checkpoint.bin", "seed-8/checkpoint.bin", "seed-x"] {
+            std::fs::write(path(name), "").unwrap();
+        }
+        start();
+        for name in ["seeds.json", "seed-7/checkpoint.bin", "seed-8/checkpoint.bin"] {
+            assert!(path("previous-1").join(name).exists() && !path(name).exists(), "{name}");
+        }
+        assert!(path("seed-x").exists() && path("seed-7").exists() && !path("seed-8").exists());
+        assert!(hold(&path("seed-7")).is_err());
+        drop(held);
+    }
+
+    /// Whether it has ended or not.
+    #[test]
+    fn a_directory_of_a_training_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        std::fs::write(path("metrics.json"), "").unwrap();
+        drop(hold_without_model(directory.path()).unwrap());
+        for name in [MODEL, CHECKPOINT] {
+            std::fs::write(path(name), "").unwrap();
+            let error = hold_without_model(directory.path()).unwrap_err().to_string();
+            assert!(error.ends_with(&format!("is there ({name}); choose another --out")), "{error}");
+            std::fs::remove_file(path(name)).unwrap();
         }
     }
 

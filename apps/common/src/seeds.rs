@@ -55,7 +55,7 @@ impl SeedsOption {
             std::fs::metadata(&checkpoint).map_err(AppError::io(&checkpoint))?;
         }
         let run = |seed| {
-            let out = if single { out.into() } else { out.join(format!("seed-{seed}")) };
+            let out = if single { out.into() } else { out.join(output::of_seed(seed)) };
             Run { seed, resume: resume && checkpoint(&out).exists(), out }
         };
         Ok(options::seeds(first, self.seeds)?.map(run).collect())
@@ -113,7 +113,7 @@ pub fn report(summaries: &[Summary], out: &Path, digits: usize) -> Result<()> {
         );
     }
     print::event("seeds", &Figures { figures: &several });
-    metrics::write_json(&out.join("seeds.json"), &Figures { figures: &several })
+    metrics::write_json(&out.join(output::SEEDS), &Figures { figures: &several })
 }
 
 #[derive(Serialize)]

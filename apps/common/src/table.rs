@@ -100,6 +100,12 @@ pub fn plain_or_packed(directory: &Path, name: &str) -> PathBuf {
     if plain.exists() { plain } else { directory.join(format!("{name}.gz")) }
 }
 
+/// The name of a directory or a file, also of one that a path such as `.` does not name.
+pub fn name_of(path: &Path) -> String {
+    let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
+    name(path).or_else(|| name(&path.canonicalize().ok()?)).unwrap_or_default()
+}
+
 /// Calls `line` with the number (from 0) and the text of each line, including blank ones. A byte order mark
 /// at the start of the file is skipped.
 ///
@@ -212,6 +218,18 @@ mod tests {
     use std::io::Write;
 
     use super::*;
+
+    #[test]
+    fn a_path_without_a_name_has_that_of_its_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("cora");
+        std::fs::create_dir_all(path.join("x")).unwrap();
+        for path in [path.clone(), path.join("."), path.join("x/.."), dir.path().join("none/cora")] {
+            assert_eq!(name_of(&path), "cora", "{}", path.display());
+        }
+        assert_eq!(name_of(Path::new("/")), "");
+        assert!(!name_of(Path::new(".")).is_empty());
+    }
 
     /// The file is a series of gzip members, each of which unpacks to one line of a mebibyte.
     #[test]

@@ -385,7 +385,14 @@ mod tests {
         fn fit(&self, out: &Path, resume: bool) -> Result<(Vec<Epoch>, f64)> {
             let number = Param::new("number", Euclidean, Tensor::new([1], vec![0.0]));
             let device = Device::cpu();
-            let options = RunOptions { out: out.into(), resume, checkpoint_every: 1000, device, ranks: None };
+            let options = RunOptions {
+                out: out.into(),
+                all_seeds: None,
+                resume,
+                checkpoint_every: 1000,
+                device,
+                ranks: None,
+            };
             fit(self, number, &options)
         }
     }

@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::options::{self, RunOptions};
 use crate::progress::Figure;
 use crate::ranks;
-use crate::seeds::SeedsOption;
+use crate::seeds::{Run, SeedsOption};
 use crate::threads::ThreadsOption;
 
 /// How a training runs, to be flattened into the options of an application.
@@ -62,9 +62,12 @@ impl TrainingOptions {
             ranks::copy_output(out)?;
         }
         let mut results = Vec::new();
-        for run in self.seeds.runs(first, out, self.resume, in_table)? {
-            let options = RunOptions { out: run.out, resume: run.resume, ..self.run(device.clone()) };
-            results.push((run.seed, train(run.seed, &options)?));
+        let runs = self.seeds.runs(first, out, self.resume, in_table)?;
+        let mut all_seeds = (runs.len() > 1 && !self.resume).then(|| out.to_path_buf());
+        for Run { seed, out, resume } in runs {
+            let all_seeds = all_seeds.take();
+            let options = RunOptions { out, resume, all_seeds, ..self.run(device.clone()) };
+            results.push((seed, train(seed, &options)?));
         }
         Ok(results)
     }
@@ -73,6 +76,7 @@ impl TrainingOptions {
     pub fn run(&self, device: Device) -> RunOptions {
         RunOptions {
             out: self.out.clone(),
+            all_seeds: None,
             resume: self.resume,
             checkpoint_every: self.checkpoint_every,
             device,

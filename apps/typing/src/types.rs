@@ -94,7 +94,7 @@ impl Types {
                     .ok_or_else(|| format!("{level:?} is none of coarse, fine, ultra-fine"))?,
                 None if name.starts_with('/') => Granularity::from_path(name),
                 None if number < levels.coarse => Granularity::Coarse,
-                None if number < levels.coarse + levels.fine => Granularity::Fine,
+                None if number < levels.coarse.saturating_add(levels.fine) => Granularity::Fine,
                 None => Granularity::UltraFine,
             };
             list.push((name.trim().to_owned(), granularity));
@@ -227,6 +227,16 @@ mod tests {
         assert_eq!(read("a\n\nb\n").unwrap_err(), ":2: an empty name of a type");
         assert_eq!(read("a\tcrude\n").unwrap_err(), ":1: \"crude\" is none of coarse, fine, ultra-fine");
         assert_eq!(read("").unwrap_err(), ":1: an empty name of a type");
+    }
+
+    /// Their sum has no number.
+    #[test]
+    fn there_may_be_more_levels_than_types() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("types.txt");
+        std::fs::write(&path, "person\nartist\n").unwrap();
+        let types = Types::read(&path, Levels { coarse: 1, fine: usize::MAX }).unwrap();
+        assert_eq!(types.granularities(), [Granularity::Coarse, Granularity::Fine]);
     }
 
     #[test]

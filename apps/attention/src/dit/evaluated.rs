@@ -67,7 +67,8 @@ pub fn evaluate(
         let message = format!("--classifier: pictures of {}; the model's have {}", size(theirs), size(ours));
         return Err(AppError::usage(message));
     }
-    let reading = Reading { side: Some(config.side()), folder_side: config.side(), ..config.reading() };
+    let (side, white) = (config.side(), sampler.white());
+    let reading = Reading { side: Some(side), folder_side: side, white, ..config.reading() };
     let data = PictureData::read(directory, &reading)?;
     data.has_classes(directory, sampler.classes())?;
     let [train, test] = [data.train, data.test].map(|part| part.in_channels(sampler.channels()));

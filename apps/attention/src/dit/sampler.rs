@@ -58,6 +58,8 @@ pub struct Sampler {
     config: DitConfig,
     ends: Ends,
     classes: Vec<String>,
+    /// The value of a table that is white.
+    white: Option<f32>,
     device: Device,
 }
 
@@ -71,13 +73,13 @@ impl Sampler {
             saved.check(saved.config.latents).and_then(|()| saved.config.check(scores))
         };
         let (saved, score) = Saved::read(directory, check)?;
-        let Saved { config: Pictured { config, channels, classes }, run, .. } = saved;
+        let Saved { config: Pictured { config, channels, classes, white }, run, .. } = saved;
         let ends = Ends { channels, classes: classes.len() };
         let least = config.least_parameters(ends);
         let model = load_parameters(directory, run.as_deref(), least, |rng| {
             DitModel::new(&config, &*score, ends, rng)
         })?;
-        Ok(Sampler { model, config, ends, classes, device })
+        Ok(Sampler { model, config, ends, classes, white, device })
     }
 
     /// The settings of its training.
@@ -88,6 +90,11 @@ impl Sampler {
     /// The names of the classes.
     pub fn classes(&self) -> &[String] {
         &self.classes
+    }
+
+    /// The value of a table that is white, if the pictures of the training are from one.
+    pub(super) fn white(&self) -> Option<f32> {
+        self.white
     }
 
     /// Channels of the pictures or latents.

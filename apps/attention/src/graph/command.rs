@@ -11,7 +11,9 @@ use cotangent_apps_common::options::RunOptions;
 use cotangent_apps_common::threads::ThreadsOption;
 use cotangent_apps_common::{output, say};
 
-use super::{GeneratedGraphs, GraphConfig, GraphData, GraphMetrics, Split, classify, published};
+use super::{
+    GeneratedGraphs, GraphConfig, GraphData, GraphMetrics, Split, WITHOUT_DROPOUT, classify, published,
+};
 use crate::attention::Scores;
 
 /// The application `graph`.
@@ -88,7 +90,8 @@ struct Train {
     threads: ThreadsOption,
     #[command(flatten)]
     device: DeviceOption,
-    /// Output directory.
+    /// Output directory. The files of an earlier run there go to its subdirectory "previous-1", or the next
+    /// number that is free.
     #[arg(long, default_value = "runs/graph", help_heading = RUN)]
     out: PathBuf,
     /// Reuse the results of seeds that are already in the output directory.
@@ -151,7 +154,7 @@ fn train(cli: &Train, scores: &Scores) -> Result<()> {
     describe(&data);
     let run = |config: &GraphConfig, out: PathBuf| -> Result<()> {
         let (resume, device) = (cli.resume, device.clone());
-        let options = RunOptions { out, resume, checkpoint_every: 0, device, ranks: None };
+        let options = RunOptions { out, all_seeds: None, resume, checkpoint_every: 0, device, ranks: None };
         report(&threads.run(|| classify(&data, config, scores, &options))?);
         Ok(())
     };
@@ -160,7 +163,7 @@ fn train(cli: &Train, scores: &Scores) -> Result<()> {
         run(config, if cli.table { cli.out.join(&config.attention) } else { cli.out.clone() })?;
         if cli.without_dropout {
             let undropped = GraphConfig { dropout: Some(0.0), seeds: 1, ..config.clone() };
-            run(&undropped, cli.out.join("without-dropout"))?;
+            run(&undropped, cli.out.join(WITHOUT_DROPOUT))?;
         }
     }
     say!("written to {}", cli.out.display());

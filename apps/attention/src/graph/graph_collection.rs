@@ -8,7 +8,7 @@ use std::sync::Arc;
 use cotangent::engine::files::{atomic, npy};
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
-use cotangent_apps_common::table::{content, plain_or_packed};
+use cotangent_apps_common::table::{content, name_of, plain_or_packed};
 
 use super::node_link::NodeLink;
 
@@ -115,7 +115,7 @@ impl GraphCollection {
     /// of the graphs has no nodes, or parts differ in their features or labels. The error names the file, and
     /// the line or the row.
     pub fn read(directory: &Path) -> Result<Self> {
-        let name = directory.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let name = name_of(directory);
         let (mut read_as, mut parts, mut widths) = (Vec::new(), [const { Vec::new() }; 3], None);
         for (part, graphs) in PARTS.into_iter().zip(&mut parts) {
             let files = Files::new(part, |file| plain_or_packed(directory, file));

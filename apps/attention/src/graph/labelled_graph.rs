@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::table::{
-    EDGE_ENDS, Row, Separator, Table, TableOptions, Wanted, plain_or_packed, read_lines,
+    EDGE_ENDS, Row, Separator, Table, TableOptions, Wanted, name_of, plain_or_packed, read_lines,
 };
 
 /// A graph with features, classes and a split.
@@ -79,16 +79,19 @@ impl LabelledGraph {
     /// # Errors
     /// If a file is missing or a line is wrong; the error names the file and the line.
     pub fn read(directory: &Path) -> Result<Self> {
-        let name = directory.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let (classes, class_count) = read_classes(&plain_or_packed(directory, "labels.txt"))?;
         let nodes = classes.len();
         let mut pairs: Vec<(u32, u32)> = (0..nodes as u32).map(|i| (i, i)).collect();
         let mut read_as = Vec::new();
-        read_table(&plain_or_packed(directory, "edges.tsv"), &EDGES, &mut read_as, |row, [u, v]| {
+        let edges = plain_or_packed(directory, "edges.tsv");
+        read_table(&edges, &EDGES, &mut read_as, |row, [u, v]| {
             let (u, v) = (parse_node(row.field(u), nodes)?, parse_node(row.field(v), nodes)?);
             pairs.extend([(u, v), (v, u)]);
             Ok(())
         })?;
+        if pairs.len() == nodes {
+            return Err(AppError::content(&edges, "no edges"));
+        }
         pairs.sort_unstable();
         pairs.dedup();
 
@@ -98,7 +101,7 @@ impl LabelledGraph {
         let (features, amounts) = read_features(directory, nodes)?;
         let edges = Arc::new(Sparsity::new(nodes, nodes, &pairs));
         Ok(LabelledGraph {
-            name,
+            name: name_of(directory),
             read_as,
             edges,
             features,
@@ -119,6 +122,9 @@ fn read_classes(labels: &Path) -> Result<(Vec<Option<u32>>, usize)> {
         let class: i64 = line.trim().parse().map_err(|_| format!("class {line:?} is not a number"))?;
         if class >= 1 << 20 {
             return Err(format!("class {class} is too large: classes are numbered from 0"));
+        }
+        if class < -1 {
+            return Err(format!("class {class}: a number from 0 is needed, or -1 for none"));
         }
         classes.push(u32::try_from(class).ok());
         Ok(())
@@ -285,7 +291,7 @@ fn read_features(directory: &Path, nodes: usize) -> Result<(Arc<Sparsity>, Vec<f
         let message = format!("{} lines; labels.txt has {nodes} nodes", rows.len());
         return Err(AppError::content(&path, message));
     }
-    scale_rows(&mut rows);
+    scale_rows(&mut rows, &path)?;
     feature_matrix(&rows).ok_or_else(|| AppError::content(&path, "no features"))
 }
 
@@ -294,12 +300,19 @@ pub(crate) fn own_features(nodes: usize) -> Vec<FeatureRow> {
     (0..nodes as u32).map(|node| vec![(node, 1.0)]).collect()
 }
 
-/// Scales each row so that its absolute values sum to 1.
-pub(crate) fn scale_rows(rows: &mut [FeatureRow]) {
-    for row in rows {
+/// Scales each row so that its absolute values sum to 1. Row i is from line i + 1 of a file.
+///
+/// # Errors
+/// If the sum of a row is not finite.
+pub(crate) fn scale_rows(rows: &mut [FeatureRow], file: &Path) -> Result<()> {
+    for (row, line) in rows.iter_mut().zip(1..) {
         let total: f64 = row.iter().map(|(_, amount)| amount.abs()).sum();
+        if !total.is_finite() {
+            return Err(AppError::line(file, line, "the features are too large: their sum is not finite"));
+        }
         row.iter_mut().filter(|(_, amount)| *amount != 0.0).for_each(|(_, amount)| *amount /= total);
     }
+    Ok(())
 }
 
 /// The rows as a matrix `[nodes, features]`: where it is not zero, and its values there. `None` if there are

@@ -95,7 +95,8 @@ pub struct GraphMetrics {
 /// Trains a model for each seed. Writes `metrics.json`, and `seed-N.json` for each seed N. For the first
 /// seed it also writes `model.safetensors`, `curves.svg`, and for each layer `embeddings-1.svg` and so on:
 /// the queries and keys of its first head (Gulcehre et al. 2019, Figure 8), of several graphs on the first
-/// one for validation. It uses the current thread pool; the result does not depend on the pool's size.
+/// one for validation. Unless `options.resume` is set, the files of an earlier run are moved first: see
+/// [`output::set_aside`]. It uses the current thread pool; the result does not depend on the pool's size.
 ///
 /// # Errors
 /// If the configuration is wrong, the output cannot be written, or training diverges. If `options.resume` is
@@ -118,6 +119,7 @@ pub fn classify(
     let out = &options.out;
     let _held = output::hold(out)?;
     let seeds: Vec<u64> = options::seeds(config.seed, config.seeds)?.collect();
+    options.set_aside(is_of_a_run)?;
     let fingerprint = data.fingerprint();
     let name = output::fingerprint(&GraphConfig { seeds: 1, ..config.clone() }, fingerprint);
     let run = Run { data, config, score, options, fingerprint, name };
@@ -140,6 +142,18 @@ pub fn classify(
     metrics::write(out, &metrics)?;
     Ok(metrics)
 }
+
+/// Whether a run writes a file or directory of this name, beside what every training writes.
+fn is_of_a_run(name: &str) -> bool {
+    let is_numbered = |start: &str, end: &str| {
+        let number = name.strip_prefix(start).and_then(|name| name.strip_suffix(end));
+        number.is_some_and(|number| number.parse::<u64>().is_ok())
+    };
+    name == WITHOUT_DROPOUT || is_numbered("seed-", ".json") || is_numbered("embeddings-", ".svg")
+}
+
+/// The subdirectory for the model that is trained without dropout too.
+const WITHOUT_DROPOUT: &str = "without-dropout";
 
 /// A training with several seeds.
 struct Run<'a> {

@@ -212,8 +212,11 @@ impl LmConfig {
             ("batch", self.batch as u64),
             ("warm-up", self.warm_up),
             ("min-count", self.min_count),
-            ("vocabulary", self.vocabulary.unwrap_or(1) as u64),
         ])?;
+        // A vocabulary has the end of a line and the unknown word.
+        if let Some(tokens) = self.vocabulary.filter(|&tokens| tokens < 2) {
+            return Err(AppError::usage(format!("--vocabulary {tokens}: at least 2 are needed")));
+        }
         self.check_context()?;
         let ascends = self.bands.first() != Some(&0) && self.bands.windows(2).all(|pair| pair[0] < pair[1]);
         if !ascends {

@@ -44,7 +44,7 @@ fn parts<N: PictureNumber>(
         files.map(|files| files.read(&read)?.fits(&train.pictures, classes.len())).transpose()
     };
     let others = [other(validation)?, other(test)?];
-    Ok(Some(Parts { classes, train: train.pictures, others }))
+    Ok(Some(Parts { classes, train: train.pictures, others, white: None }))
 }
 
 /// The names in `classes.txt`, if it is there.

@@ -40,7 +40,19 @@ pub(super) fn read(directory: &Path, side: usize) -> Result<Option<Parts>> {
     let channels = parts.iter().flatten().map(|part| part.channels).max().unwrap_or(1);
     let [train, validation, test] = parts.map(|part| part.map(|part| part.in_channels(channels)));
     let train = train.expect("it is listed");
-    Ok(Some(Parts { classes, train, others: [validation, test] }))
+    Ok(Some(Parts { classes, train, others: [validation, test], white: None }))
+}
+
+/// Reads the folder `test` of a directory, if it has one and no other part. Its classes are some of these.
+pub(super) fn read_test(directory: &Path, side: usize, classes: &[String]) -> Result<Option<Pictures>> {
+    let root = directory.join("test");
+    let others = OTHERS[0].iter().chain(&["train"]);
+    if !root.is_dir() || others.map(|name| directory.join(name)).any(|path| path.is_dir()) {
+        return Ok(None);
+    }
+    let listing = Listing::new(&root, classes)?;
+    Pictures::<u8>::check_memory(listing.files.len(), side, 3)?;
+    Ok(Some(listing.read(side)?))
 }
 
 /// The names of what a directory has of this kind, but hidden ones, in order.
@@ -74,9 +86,9 @@ impl Listing {
         let mut files = Vec::new();
         for name in entries(root, Path::is_dir)? {
             let folder = root.join(&name);
-            let class = classes.binary_search(&name);
-            let class =
-                class.map_err(|_| AppError::content(&folder, "a class that training does not have"))?;
+            let class = classes.iter().position(|class| *class == name);
+            let unknown = || AppError::content(&folder, "a class that training does not have");
+            let class = class.ok_or_else(unknown)?;
             let pictures = entries(&folder, is_picture)?;
             if pictures.is_empty() {
                 return Err(AppError::content(&folder, "a class without PNG or JPEG files"));

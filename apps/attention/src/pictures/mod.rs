@@ -5,6 +5,7 @@ use std::path::Path;
 
 use cotangent::prelude::rng;
 use cotangent_apps_common::error::{AppError, Result};
+use cotangent_apps_common::table::name_of;
 use cotangent_apps_common::{memory, say};
 use crc32fast::Hasher;
 use rand::seq::SliceRandom;
@@ -142,10 +143,12 @@ pub struct Reading {
     pub held_out: f64,
     /// Seed of that choice.
     pub seed: u64,
+    /// The value in a table that is white. If there is none, it is the largest.
+    pub white: Option<f32>,
 }
 
 /// Pictures for training, validation and testing.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PictureData<N = u8> {
     /// The name of the directory, or the file.
     pub name: String,
@@ -159,6 +162,8 @@ pub struct PictureData<N = u8> {
     pub test: Pictures<N>,
     /// Parts that were held out of the training pictures, because the directory has none: "test".
     pub held_out: Vec<&'static str>,
+    /// The value that is white, if they are from a table.
+    pub white: Option<f32>,
 }
 
 /// What a directory has.
@@ -167,6 +172,8 @@ struct Parts<N = u8> {
     train: Pictures<N>,
     /// For validation and testing.
     others: [Option<Pictures<N>>; 2],
+    /// The value that is white, if they are from a table.
+    white: Option<f32>,
 }
 
 impl PictureData {
@@ -193,7 +200,7 @@ impl PictureData {
             if let Some(parts) = folders::read(directory, reading.side.unwrap_or(reading.folder_side))? {
                 return Ok(Some(parts));
             }
-            rows::read(directory, reading.side)
+            rows::read(directory, reading)
         };
         let parts = read()?.ok_or_else(|| {
             let formats = "neither folders of PNG or JPEG files by class (train/CLASS/1.png, or CLASS/1.png) \
@@ -206,11 +213,35 @@ impl PictureData {
         parts.split(reading, directory)
     }
 
+    /// Same as [`read`](Self::read), to test a model that knows these classes: a folder `test` is enough, and
+    /// need not have all of them.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read), or if the classes are others.
+    pub(crate) fn read_to_test(directory: &Path, reading: &Reading, classes: &[String]) -> Result<Self> {
+        let side = reading.side.unwrap_or(reading.folder_side);
+        let Some(test) = folders::read_test(directory, side, classes)? else {
+            let data = Self::read(directory, reading)?;
+            data.has_classes(directory, classes)?;
+            return Ok(data);
+        };
+        let none = || Pictures { side, channels: test.channels, pixels: Vec::new(), labels: Vec::new() };
+        Ok(PictureData {
+            name: name_of(directory),
+            classes: classes.to_vec(),
+            train: none(),
+            validation: none(),
+            test,
+            held_out: Vec::new(),
+            white: None,
+        })
+    }
+
     /// The same pictures as numbers from −1 to 1.
     pub fn to_numbers(self) -> PictureData<f32> {
-        let PictureData { name, classes, train, validation, test, held_out } = self;
+        let PictureData { name, classes, train, validation, test, held_out, white } = self;
         let [train, validation, test] = [train, validation, test].map(Pictures::to_numbers);
-        PictureData { name, classes, train, validation, test, held_out }
+        PictureData { name, classes, train, validation, test, held_out, white }
     }
 }
 
@@ -261,6 +292,9 @@ impl<N: PictureNumber> PictureData<N> {
         }
         let cause = match self.classes.iter().find(|class| !known.contains(class)) {
             Some(class) => format!("the model does not know the class {class:?}"),
+            None if self.classes.len() == known.len() => {
+                "the classes are those of the model, but in another order".to_owned()
+            }
             None => format!("{} classes; the model has {}", self.classes.len(), known.len()),
         };
         Err(AppError::content(directory, cause))
@@ -278,9 +312,7 @@ impl<N: PictureNumber> PictureData<N> {
 impl<N: PictureNumber> Parts<N> {
     /// All three parts. Those that are missing are held out of the training pictures.
     fn split(self, reading: &Reading, directory: &Path) -> Result<PictureData<N>> {
-        let name = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
-        let name = name.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        let Parts { classes, train, others: [validation, test] } = self;
+        let Parts { classes, train, others: [validation, test], white } = self;
         // A single other part is for testing.
         let (validation, test) = if test.is_some() { (validation, test) } else { (None, validation) };
         let missing = [validation.is_none().then_some("validation"), test.is_none().then_some("test")];
@@ -304,6 +336,7 @@ impl<N: PictureNumber> Parts<N> {
             order.sort_unstable();
             train.select(&order)
         };
-        Ok(PictureData { name, classes, train, validation, test, held_out })
+        let name = name_of(directory);
+        Ok(PictureData { name, classes, train, validation, test, held_out, white })
     }
 }

@@ -30,11 +30,20 @@ pub(crate) struct Pictured<C> {
     pub(crate) channels: usize,
     /// The names of the classes.
     pub(crate) classes: Vec<String>,
+    /// The value that is white, if they are from a table: also in other tables. Older versions did not write
+    /// it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) white: Option<f32>,
 }
 
 impl<C: Clone> Pictured<C> {
     pub(crate) fn new<N: PictureNumber>(config: &C, data: &PictureData<N>) -> Self {
-        Pictured { config: config.clone(), channels: data.train.channels, classes: data.classes.clone() }
+        Pictured {
+            config: config.clone(),
+            channels: data.train.channels,
+            classes: data.classes.clone(),
+            white: data.white,
+        }
     }
 }
 

@@ -7,14 +7,13 @@ use std::path::{Path, PathBuf};
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::table::read_lines;
 
-use super::{Parts, Pictures, arrays};
+use super::{Parts, Pictures, Reading, arrays};
 
 /// The part of the rows that is for testing, from the end: a fifth, rounded up.
 const FIFTH: usize = 5;
 
-/// Reads a table, or the only table of a directory, if there is one. The largest value is white. With a side,
-/// pictures are brought to it.
-pub(super) fn read(path: &Path, side: Option<usize>) -> Result<Option<Parts>> {
+/// Reads a table, or the only table of a directory, if there is one. With a side, pictures are brought to it.
+pub(super) fn read(path: &Path, reading: &Reading) -> Result<Option<Parts>> {
     let Some(file) = find(path)? else { return Ok(None) };
     let (mut values, mut names, mut width) = (Vec::new(), Vec::new(), 0);
     read_lines(&file, |_, line| {
@@ -37,10 +36,11 @@ pub(super) fn read(path: &Path, side: Option<usize>) -> Result<Option<Parts>> {
         Ok(())
     })?;
     let own = width.isqrt();
-    let white = values.iter().copied().fold(0.0, f32::max).max(f32::MIN_POSITIVE);
+    let white = reading.white.unwrap_or_else(|| values.iter().copied().fold(0.0, f32::max));
+    let white = white.max(f32::MIN_POSITIVE);
     let bytes: Vec<u8> = values.iter().map(|value| (255.0 * value / white).round() as u8).collect();
     let (classes, labels) = number(&names);
-    let pictures = arrays::resized(bytes, [names.len(), own, own, 1], side)?;
+    let pictures = arrays::resized(bytes, [names.len(), own, own, 1], reading.side)?;
     let pictures = Pictures { labels, ..pictures };
     let first = names.len() - names.len().div_ceil(FIFTH);
     if first == 0 {
@@ -48,7 +48,7 @@ pub(super) fn read(path: &Path, side: Option<usize>) -> Result<Option<Parts>> {
     }
     let rows: Vec<u32> = (0..).take(names.len()).collect();
     let [train, test] = [&rows[..first], &rows[first..]].map(|rows| pictures.select(rows));
-    Ok(Some(Parts { classes, train, others: [None, Some(test)] }))
+    Ok(Some(Parts { classes, train, others: [None, Some(test)], white: Some(white) }))
 }
 
 /// The table that a path is, or the only one in a directory.

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::{PictureData, Pictures, Reading, raster};
 
-const READING: Reading = Reading { side: None, folder_side: 4, held_out: 0.25, seed: 0 };
+const READING: Reading = Reading { side: None, folder_side: 4, held_out: 0.25, seed: 0, white: None };
 
 fn grey(shade: u8, width: u32, height: u32) -> DynamicImage {
     GrayImage::from_fn(width, height, |x, y| [shade.wrapping_add((x + y * width) as u8)].into()).into()
@@ -82,6 +82,9 @@ fn folders_are_classes() {
     assert_eq!(coloured.test.picture(4), [200, 0, 0].repeat(16));
     assert_eq!(coloured.test.picture(1)[..3], [10; 3]);
     assert_eq!(coloured.train.clone().in_channels(1), data.train);
+    let known = ["b", "a"].map(str::to_owned);
+    let error = data.has_classes(d.path(), &known).unwrap_err().to_string();
+    assert!(error.ends_with("the classes are those of the model, but in another order"), "{error}");
     // Without a folder for training, the directory's own folders are the classes.
     let own = Reading { held_out: 0.2, ..READING };
     let data = PictureData::read(&d.path().join("test"), &own).unwrap();
@@ -286,6 +289,11 @@ fn rows_of_a_table_are_pictures() {
     );
     assert_eq!((data.counts(), data.train.side, data.train.channels), ([4, 1, 2], 2, 1));
     assert_eq!((data.test.labels, data.test.pixels), (vec![1, 0], vec![182, 0, 128, 255, 219, 0, 128, 255]));
+    // What is white in another table, and values beyond it.
+    assert_eq!(data.white, Some(7.0));
+    let shades = |white| PictureData::read(&path, &Reading { white: Some(white), ..READING }).unwrap().test;
+    assert_eq!(shades(14.0).pixels, [91, 0, 64, 128, 109, 0, 64, 128]);
+    assert_eq!(shades(3.5).pixels, [255, 0, 255, 255, 255, 0, 255, 255]);
     // The file itself, and another size.
     assert_eq!(PictureData::read(&path, &READING).unwrap().train, data.train);
     let large = PictureData::read(&path, &Reading { side: Some(6), ..READING }).unwrap();

@@ -1,26 +1,25 @@
 //! The command line of `transformer`.
 
 use std::io::BufRead;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand};
 use cotangent::prelude::Device;
 use cotangent_apps_common::application::Application;
 use cotangent_apps_common::command_line::{RUN, parse_app_with};
-use cotangent_apps_common::device::DeviceOption;
 use cotangent_apps_common::error::{AppError, Result, exit_code};
 use cotangent_apps_common::options::{self, RunOptions};
 use cotangent_apps_common::say;
 use cotangent_apps_common::seeds::Summary;
 use cotangent_apps_common::table::BYTE_ORDER_MARK;
 use cotangent_apps_common::task::Reported;
-use cotangent_apps_common::threads::ThreadsOption;
 use cotangent_apps_common::training::TrainingOptions;
 
 use super::comparison::{self, Line};
 use super::parallel_text::ParallelText;
 use super::{Queries, Search, TransformerConfig, TransformerMetrics, Translator, train};
 use crate::attention::Scores;
+use crate::saved::Running;
 use crate::training::report_sharpness;
 
 /// The application `transformer`.
@@ -120,6 +119,9 @@ impl Text {
             for part in [&mut text.train, &mut text.validation, &mut text.test] {
                 part.iter_mut().for_each(|(source, target)| std::mem::swap(source, target));
             }
+            if let [_, file] = &self.test[..] {
+                text.test_file.clone_from(file);
+            }
         }
         Ok(text)
     }
@@ -150,9 +152,7 @@ struct Translate {
     #[command(flatten)]
     search: SearchOptions,
     #[command(flatten)]
-    threads: ThreadsOption,
-    #[command(flatten)]
-    device: DeviceOption,
+    running: Running,
 }
 
 #[derive(Args)]
@@ -172,7 +172,7 @@ struct Attend {
     #[arg(long, default_value = "attention.svg", help_heading = RUN)]
     out: PathBuf,
     #[command(flatten)]
-    device: DeviceOption,
+    running: Running,
 }
 
 /// Runs the command `transformer` with the process's arguments. `--attention` offers these scores, so a
@@ -352,16 +352,15 @@ fn report(metrics: &TransformerMetrics) {
 
 impl Translate {
     fn run(self, scores: &Scores) -> Result<()> {
-        let (search, threads) = (self.search.check()?, self.threads.start()?);
-        let translator = Translator::load(&self.model, scores, self.device.choose()?)?;
-        let mut lines = Vec::new();
+        let (search, threads) = (self.search.check()?, self.running.threads.start()?);
+        let translator = Translator::load(&self.model, scores, self.running.device.choose()?)?;
+        let (mut lines, input) = (Vec::new(), Path::new("standard input"));
         for (number, line) in std::io::stdin().lock().lines().enumerate() {
-            let input = std::path::Path::new("standard input");
             let line = line.map_err(|e| AppError::line(input, number as u64 + 1, e.to_string()))?;
             let mark = if number == 0 { BYTE_ORDER_MARK } else { "" };
             lines.push(line.strip_prefix(mark).unwrap_or(&line).to_owned());
         }
-        let translations = threads.run(|| translator.translate(&lines, &search))?;
+        let translations = threads.run(|| translator.translate(&lines, input, &search))?;
         translations.iter().for_each(|line| say!("{line}"));
         Ok(())
     }
@@ -369,8 +368,10 @@ impl Translate {
 
 impl Attend {
     fn run(self, scores: &Scores) -> Result<()> {
-        let translator = Translator::load(&self.model, scores, self.device.choose()?)?;
-        say!("{}", translator.heatmap(&self.sentence, self.queries, &self.search.check()?, &self.out)?);
+        let (search, threads) = (self.search.check()?, self.running.threads.start()?);
+        let translator = Translator::load(&self.model, scores, self.running.device.choose()?)?;
+        let draw = || translator.heatmap(&self.sentence, self.queries, &search, &self.out);
+        say!("{}", threads.run(draw)?);
         say!("written to {}", self.out.display());
         Ok(())
     }

@@ -17,6 +17,8 @@ pub struct ParallelText {
     pub validation: Vec<Sentences>,
     /// Text for testing.
     pub test: Vec<Sentences>,
+    /// The file of the sentences for testing, for errors.
+    pub test_file: PathBuf,
 }
 
 impl ParallelText {
@@ -26,17 +28,16 @@ impl ParallelText {
     /// # Errors
     /// Those of [`read`], or if neither a directory nor files are given.
     pub fn read(directory: Option<&Path>, given: [&[PathBuf]; 3]) -> Result<Self> {
-        let part = |name: &str, option: &str, files: &[PathBuf]| match (files, directory) {
+        let files = |name: &str, option: &str, files: &[PathBuf]| match (files, directory) {
             ([], None) => Err(AppError::usage(format!("--path or --{option} is needed"))),
-            ([], Some(directory)) => read(&[plain_or_packed(directory, &format!("{name}.tsv"))]),
-            (files, _) => read(files),
+            ([], Some(directory)) => Ok(vec![plain_or_packed(directory, &format!("{name}.tsv"))]),
+            (files, _) => Ok(files.to_vec()),
         };
         let [train, validation, test] = given;
-        Ok(ParallelText {
-            train: part("train", "train", train)?,
-            validation: part("val", "validation", validation)?,
-            test: part("test", "test", test)?,
-        })
+        let train = read(&files("train", "train", train)?)?;
+        let validation = read(&files("val", "validation", validation)?)?;
+        let test = files("test", "test", test)?;
+        Ok(ParallelText { train, validation, test: read(&test)?, test_file: test[0].clone() })
     }
 }
 

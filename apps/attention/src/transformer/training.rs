@@ -60,7 +60,9 @@ pub fn train(
     let mut rng = rng::stream(config.seed, "initial", 0);
     let model = TransformerModel::new(config, &*score, bpe.size(), &mut rng);
     let sources: Vec<Vec<u32>> = text.test.iter().map(|(source, _)| bpe.encode(source)).collect();
-    fits(&model, &sources)?;
+    fits(&model, &sources).map_err(|(number, message)| {
+        AppError::content(&text.test_file, format!("sentence {}: {message}", number + 1))
+    })?;
     task::fit(&TransformerTask { text, config, search, options, bpe, data: &data, sources }, model, options)
 }
 

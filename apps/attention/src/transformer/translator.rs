@@ -13,15 +13,17 @@ use super::{Search, TransformerConfig};
 use crate::attention::Scores;
 use crate::saved::{Saved, TOKENIZER, load_parameters};
 
-/// Checks that the model has positions for all sentences.
-pub(super) fn fits(model: &TransformerModel, sources: &[Vec<u32>]) -> Result<()> {
+/// Checks that the model has positions for all sentences. The error is the number of the first one that is
+/// too long, from 0, and what is wrong.
+pub(super) fn fits(
+    model: &TransformerModel,
+    sources: &[Vec<u32>],
+) -> std::result::Result<(), (usize, String)> {
     match sources.iter().position(|source| source.len() >= model.longest) {
-        Some(at) => Err(AppError::usage(format!(
-            "sentence {} to translate has {} tokens, more than --longest {}: positions are learned",
-            at + 1,
-            sources[at].len(),
-            model.longest - 1
-        ))),
+        Some(number) => {
+            let (tokens, most) = (sources[number].len(), model.longest - 1);
+            Err((number, format!("{tokens} tokens, more than --longest {most}: positions are learned")))
+        }
         None => Ok(()),
     }
 }
@@ -60,13 +62,14 @@ impl Translator {
         Ok(Translator { model, bpe, device })
     }
 
-    /// Translates sentences. Blank ones stay blank.
+    /// Translates sentences, the lines of this file. Blank ones stay blank.
     ///
     /// # Errors
-    /// If a sentence is too long for the model's learned positions.
-    pub fn translate(&self, sentences: &[String], search: &Search) -> Result<Vec<String>> {
+    /// If a sentence is too long for the model's learned positions. The error names file and line.
+    pub fn translate(&self, sentences: &[String], file: &Path, search: &Search) -> Result<Vec<String>> {
         let sources: Vec<Vec<u32>> = sentences.iter().map(|s| self.bpe.encode(s.trim())).collect();
-        fits(&self.model, &sources)?;
+        fits(&self.model, &sources)
+            .map_err(|(number, message)| AppError::line(file, number as u64 + 1, message))?;
         let filled: Vec<Vec<u32>> = sources.iter().filter(|source| !source.is_empty()).cloned().collect();
         let mut found = search.translate(&self.model, &filled, &self.device).into_iter();
         let translated = |source: &Vec<u32>| match source.is_empty() {
@@ -86,7 +89,8 @@ impl Translator {
         if source.is_empty() {
             return Err(AppError::usage("--sentence: the sentence is blank"));
         }
-        fits(&self.model, std::slice::from_ref(&source))?;
+        fits(&self.model, std::slice::from_ref(&source))
+            .map_err(|(_, message)| AppError::usage(format!("--sentence: {message}")))?;
         let translation =
             search.translate(&self.model, std::slice::from_ref(&source), &self.device).remove(0);
         // The picture begins with the start token, which has a position too.

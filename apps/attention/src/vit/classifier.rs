@@ -31,6 +31,8 @@ pub struct Classifier {
     config: VitConfig,
     ends: Ends,
     classes: Vec<String>,
+    /// The value of a table that is white.
+    white: Option<f32>,
     device: Device,
 }
 
@@ -43,13 +45,13 @@ impl Classifier {
         let check =
             |saved: &Pictured<VitConfig>| saved.check(false).and_then(|()| saved.config.check(scores));
         let (saved, score) = Saved::read(directory, check)?;
-        let Saved { config: Pictured { config, channels, classes }, run, .. } = saved;
+        let Saved { config: Pictured { config, channels, classes, white }, run, .. } = saved;
         let ends = Ends { channels, classes: classes.len() };
         let least = config.least_parameters(ends.channels, ends.classes);
         let model = load_parameters(directory, run.as_deref(), least, |rng| {
             VitModel::new(&config, &*score, ends, rng)
         })?;
-        Ok(Classifier { model, config, ends, classes, device })
+        Ok(Classifier { model, config, ends, classes, white, device })
     }
 
     /// The settings of its training.
@@ -67,18 +69,16 @@ impl Classifier {
         &self.classes
     }
 
-    /// Tests the model on the pictures for testing of a directory: see [`PictureData::read`]. They are
-    /// brought to the model's size and channels.
+    /// Reads the pictures of a directory, brought to the model's size: see [`PictureData::read`]. A folder
+    /// `test` is enough.
     ///
     /// # Errors
     /// As [`PictureData::read`], or if the classes are others.
-    pub fn evaluate(&self, directory: &Path) -> Result<Tested> {
-        let VitConfig { held_out, split_seed, .. } = self.config;
+    pub fn read_to_test(&self, directory: &Path) -> Result<PictureData> {
         let side = self.config.side();
-        let reading = Reading { side: Some(side), folder_side: side, held_out, seed: split_seed };
-        let data = PictureData::read(directory, &reading)?;
-        data.has_classes(directory, &self.classes)?;
-        Ok(self.test(&data.test.in_channels(self.ends.channels)))
+        let white = self.white;
+        let reading = Reading { side: Some(side), folder_side: side, white, ..self.config.reading() };
+        PictureData::read_to_test(directory, &reading, &self.classes)
     }
 
     /// Tests the model on pictures of its size, channels and classes.

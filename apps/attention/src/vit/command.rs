@@ -98,7 +98,8 @@ impl Trained {
 
 #[derive(Args)]
 struct Evaluate {
-    /// Directory of pictures, as `vit train` reads it; its test is used, brought to the model's size.
+    /// Directory of pictures, as `vit train` reads it, or with a folder test/ alone. Its test is used,
+    /// brought to the model's size. If it has none, it is what the model's training would hold out.
     #[arg(help_heading = "Data")]
     path: PathBuf,
     #[command(flatten)]
@@ -182,7 +183,9 @@ impl Evaluate {
     fn run(self, scores: &Scores) -> Result<()> {
         let threads = self.trained.running.threads.start()?;
         let classifier = self.trained.load(scores)?;
-        let tested = threads.run(|| classifier.evaluate(&self.path))?;
+        let data = threads.run(|| classifier.read_to_test(&self.path))?;
+        data.describe("pictures");
+        let tested = threads.run(|| classifier.test(&data.test.in_channels(classifier.channels())));
         say!("{}", text(&tested));
         let width = tested.classes.iter().map(|it| it.class.chars().count()).max().unwrap_or(0).max(5);
         say!("{:<width$} {:>8} {:>8} {:>8}", "class", "pictures", "top-1 %", "top-5 %");

@@ -196,6 +196,7 @@ impl VitConfig {
             folder_side: self.size.unwrap_or_default().defaults().image_size,
             held_out: self.held_out,
             seed: self.split_seed,
+            white: None,
         }
     }
 

@@ -206,7 +206,7 @@ fn pictures_are_compared_with_real_ones() {
     let message = fails(&d.path("nowhere"), &[]);
     assert!(message.contains("nowhere/config.json: No such file"), "{message}");
     let message = fails(&out, &[]);
-    assert!(message.contains("out/config.json: "), "{message}");
+    assert!(message.contains("out/config.json:"), "{message}");
 }
 
 #[test]

@@ -202,6 +202,26 @@ fn seeds_are_the_same_for_any_number_of_threads_and_are_not_done_twice() {
     assert!(GRAPH.fails(&args).contains(other));
 }
 
+/// What a run has written is not mixed with what the next one writes, and not replaced.
+#[test]
+fn a_new_run_sets_the_files_of_an_earlier_one_aside() {
+    let d = Dir::new();
+    let path = groups(&d, true);
+    let (_, _, out) = run(&d, &path, "out", "--epochs 2 --seeds 2 --without-dropout");
+    let files = ["metrics.json", "model.safetensors", "curves.svg", "seed-43.json", "embeddings-2.svg"];
+    let first = files.map(|name| bytes(&out, name));
+    let (printed, _, _) = run(&d, &path, "out", "--epochs 3 --seed 42");
+    assert!(printed.contains("the files of an earlier run are now in"), "{printed}");
+    let previous = Path::new(&out).join("previous-1");
+    assert_eq!(files.map(|name| std::fs::read(previous.join(name)).unwrap()), first);
+    assert!(previous.join("without-dropout/metrics.json").exists());
+    for name in ["seed-43.json", "without-dropout"] {
+        assert!(!Path::new(&out).join(name).exists(), "{name}");
+    }
+    run(&d, &path, "out", "--epochs 3 --seeds 2 --resume");
+    assert!(!Path::new(&out).join("previous-2").exists(), "nothing is moved by --resume");
+}
+
 #[test]
 fn a_device_learns_the_same() {
     if !GRAPH.has_opencl(&[]) {
@@ -289,6 +309,11 @@ fn features_may_be_a_table() {
             "{picture}"
         );
     }
+    let large = format!("{}1e308\t-1e308\n{0}", "1\t2\n".repeat(44)) + "3\t4\n";
+    std::fs::write(Path::new(&path).join("features.tsv"), large).unwrap();
+    let message = GRAPH.fails(&["--path", &path, "--out", &d.path("out")]);
+    let end = "features.tsv:45: the features are too large: their sum is not finite";
+    assert!(message.ends_with(end), "{message}");
     std::fs::write(Path::new(&path).join("features.tsv"), "1\t2\n1\n").unwrap();
     let message = GRAPH.fails(&["--path", &path, "--out", &d.path("out")]);
     assert!(message.ends_with("features.tsv:2: 1 features; the first line has 2"), "{message}");
@@ -348,6 +373,11 @@ fn bad_input_gets_one_line() {
         message
     };
     assert!(file("labels.txt", "0\n1\nx\n").ends_with("labels.txt:3: class \"x\" is not a number"));
+    assert!(
+        file("labels.txt", "0\n-2\n")
+            .ends_with("labels.txt:2: class -2: a number from 0 is needed, or -1 for none")
+    );
+    assert!(file("edges.tsv", "").ends_with("edges.tsv: no edges"));
     assert!(file("labels.txt", "0\n3\n").ends_with("class 3 for 2 nodes: classes are numbered from 0"));
     assert!(file("labels.txt", "0\n0\n").ends_with("labels.txt: at least two classes are needed"));
     assert!(file("edges.tsv", "0\t1\n2\t90\n").ends_with("edges.tsv:2: node 90: there are 90 nodes"));

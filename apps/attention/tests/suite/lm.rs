@@ -204,6 +204,7 @@ fn bad_options_get_one_line() {
     assert_eq!(fails(&["--bands", "0,5"]), "--bands 0,5: ascending numbers are needed");
     let message = fails(&["--tokens", "bpe", "--output", "adaptive"]);
     assert_eq!(message, "--output adaptive: --tokens words is needed, which are numbered by frequency");
+    assert_eq!(fails(&["--vocabulary", "1"]), "--vocabulary 1: at least 2 are needed");
     let small = ["--block", "16", "--tokens", "bpe", "--vocabulary", "20"];
     assert_eq!(fails(&small), "--vocabulary 20: 300 or more are needed");
     let rare = fails(&["--tokens", "bpe", "--min-count", "2"]);

@@ -247,7 +247,12 @@ fn an_unfinished_translation_is_drawn() {
     let picture = d.path("attention.svg");
     let sentence = "eins zwei drei.";
     let args = ["attend", "--model", &out, "--sentence", sentence, "--out", &picture, "--beam", "1"];
+    let args = [&args[..], &["--threads", "1"]].concat();
     assert!(TRANSFORMER.succeeds(&args).contains("written to"));
+    let long = sentence.repeat(9);
+    let long = [&args[..3], &["--sentence", &long, "--out", &picture]].concat();
+    let message = TRANSFORMER.fails(&long);
+    assert!(message.starts_with("--sentence: ") && message.contains("more than --longest 12"), "{message}");
 }
 
 /// The message of a training that fails.
@@ -272,7 +277,8 @@ fn bad_options_get_one_line() {
     assert_eq!(fails(&["--vocabulary", "20"]), "--vocabulary 20: 300 or more are needed");
     assert_eq!(fails(&["--longest", "1"]), "--longest 1: all training sentences are longer");
     let message = fails(&["--longest", "3", "--positions", "learned"]);
-    assert!(message.contains("to translate has") && message.contains("more than --longest 3"), "{message}");
+    assert!(message.contains("test.tsv: sentence "), "{message}");
+    assert!(message.ends_with(" tokens, more than --longest 3: positions are learned"), "{message}");
     let message = fails(&["--attention", "polar-distance", "--head-dim", "1"]);
     assert_eq!(message, "--head-dim 1: --attention polar-distance needs 2 or more");
     let message = fails(&["--attention", "umbral", "--light", "2"]);
@@ -359,7 +365,7 @@ fn models_with_wrong_settings_are_refused() {
         assert!(whole.contains(from), "{whole}");
         std::fs::write(Path::new(&out).join("config.json"), whole.replace(from, to)).unwrap();
         let error = TRANSFORMER.fails(&["translate", "--model", &out]);
-        assert!(error.contains("config.json: ") && error.contains(message), "{error}");
+        assert!(error.contains("config.json:") && error.contains(message), "{error}");
     }
 }
 

@@ -91,9 +91,10 @@ fn it_learns_the_direction_of_stripes() {
     // The saved model gives the same.
     let tested = printed.lines().find_map(|line| line.strip_prefix("test: ")).unwrap();
     let evaluated = VIT.succeeds(&["evaluate", &path, "--model", &out]);
-    assert!(evaluated.starts_with(tested), "{evaluated}");
+    assert!(evaluated.lines().nth(1).is_some_and(|line| line.starts_with(tested)), "{evaluated}");
+    assert_eq!(evaluated.lines().next(), printed.lines().next());
     let classes: Vec<&str> =
-        evaluated.lines().skip(2).map(|line| line.split_whitespace().next().unwrap()).collect();
+        evaluated.lines().skip(3).map(|line| line.split_whitespace().next().unwrap()).collect();
     assert_eq!(classes, CLASSES);
     // Grey pictures, a photograph of another size: all are brought to the model's size.
     let files: Vec<String> = CLASSES.iter().map(|class| format!("{path}/test/{class}/21.png")).collect();
@@ -191,6 +192,42 @@ fn arrays_without_a_test_hold_pictures_out() {
     let message = VIT.fails(&arguments(&path, &out, ""));
     let end = "arrays/train-images-idx4-ubyte: cut off at byte 9235; the shape [48, 8, 8, 3] needs 9236";
     assert!(message.ends_with(end), "{message}");
+}
+
+/// A directory may have a test alone, also of some classes. What is held out of other pictures is said.
+#[test]
+fn a_test_alone_is_evaluated() {
+    let d = Dir::new();
+    let path = pictures(&d, None);
+    let (_, metrics, out) = run(&d, &path, "out", "");
+    let alone = d.path("alone");
+    std::fs::create_dir(&alone).unwrap();
+    std::fs::rename(format!("{path}/test"), format!("{alone}/test")).unwrap();
+    let evaluate = |path: &str| VIT.succeeds(&["evaluate", path, "--model", &out]);
+    let evaluated = evaluate(&alone);
+    let sizes = "coloured pictures of 8 x 8 pixels; 0 for training, 0 for validation, 12 for testing\n";
+    assert!(evaluated.starts_with(&format!("alone: 3 classes, {sizes}")), "{evaluated}");
+    assert!(evaluated.contains(&format!("loss {:.4} ", metrics.test.loss)), "{evaluated}");
+    std::fs::remove_dir_all(format!("{alone}/test/lying")).unwrap();
+    assert!(evaluate(&alone).contains("(8 pictures)"));
+    let held_out = evaluate(&format!("{path}/train"));
+    assert!(held_out.contains("\nheld out of the training pictures: validation and test\n"), "{held_out}");
+}
+
+/// What is white in the table of the training is white in others too, whatever their largest value is.
+#[test]
+fn tables_keep_the_scale_of_the_training() {
+    let d = Dir::new();
+    let row = |i: usize| {
+        let values: String = (0..64).map(|k| format!("{}\t", i * k % 17)).collect();
+        format!("{values}{}\n", CLASSES[i % 3])
+    };
+    let rows: String = (0..60).map(row).collect();
+    let (_, metrics, out) = run(&d, &d.write("rows.tsv", &rows), "out", "");
+    // The first row is none of the test.
+    let brighter = d.write("brighter.tsv", rows.replacen('0', "1000", 1));
+    let evaluated = VIT.succeeds(&["evaluate", &brighter, "--model", &out]);
+    assert!(evaluated.contains(&format!("loss {:.4} ", metrics.test.loss)), "{evaluated}");
 }
 
 #[test]

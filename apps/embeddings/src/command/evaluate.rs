@@ -11,7 +11,7 @@ use crate::graph::edges::{EdgeOptions, ReadGraph};
 use crate::graph::{Graph, Neighbours};
 use clap::Args;
 use cotangent_apps_common::command_line::RUN;
-use cotangent_apps_common::error::Result;
+use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::hierarchy::Hierarchy;
 use cotangent_apps_common::options;
 use cotangent_apps_common::print;
@@ -45,10 +45,10 @@ pub(crate) struct Evaluate {
     /// the other half.
     #[arg(long, value_enum, default_value_t = IsAScore::Norm, help_heading = RUN)]
     score: IsAScore,
-    /// Factor of the difference of norms in --score norm; that of the paper is 1000. A smaller one gives the
-    /// distance more weight.
-    #[arg(long, default_value_t = 1000.0, allow_negative_numbers = true, help_heading = RUN)]
-    alpha: f64,
+    /// Factor of the difference of norms in --score norm. A smaller one gives the distance more weight
+    /// [default: 1000, as in the paper].
+    #[arg(long, allow_negative_numbers = true, help_heading = RUN)]
+    alpha: Option<f64>,
     /// Size of the cones of --score cone, umbral or penumbral [default: as for `train`].
     #[arg(long, help_heading = RUN)]
     cone_size: Option<f64>,
@@ -73,10 +73,29 @@ struct Report {
     is_a: Option<Classification>,
 }
 
+/// The factor of the difference of norms: Nickel & Kiela 2017.
+const ALPHA: f64 = 1000.0;
+
+impl Evaluate {
+    /// Checks that numbers are given for the score that they belong to.
+    fn check_score(&self) -> Result<()> {
+        let Evaluate { score, alpha, cone_size, .. } = self;
+        let has_cones = matches!(score, IsAScore::Cone | IsAScore::Umbral | IsAScore::Penumbral);
+        let given = [
+            ("alpha", alpha.is_some() && *score != IsAScore::Norm),
+            ("cone-size", cone_size.is_some() && !has_cones),
+        ];
+        match options::first_true(&given) {
+            Some(option) => Err(AppError::usage(format!("--{option}: --score {score} has none"))),
+            None => options::not_negative(&[("alpha", alpha.unwrap_or(ALPHA))]),
+        }
+    }
+}
+
 /// Compares an embedding with a graph.
 pub(crate) fn evaluate(args: &Evaluate) -> Result<()> {
     let sample = Sample { nodes: args.sample.checked()?, seed: args.seed };
-    options::not_negative(&[("alpha", args.alpha)])?;
+    args.check_score()?;
     let threads = args.threads.start()?;
     let embeddings = args.embedding.read()?;
     let closure = args.closure && args.known.is_empty();
@@ -122,8 +141,8 @@ fn measured(
     let reduction = known.reduction();
     let is_hierarchy = Hierarchy::find(nodes, &reduction, &vec![0.0; reduction.len()]).is_some();
     let edges = if is_hierarchy { &reduction } else { &whole.pairs };
-    let options =
-        is_a::Options { score: args.score, alpha: args.alpha, cone_size: args.cone_size, seed: args.seed };
+    let &Evaluate { score, alpha, cone_size, seed, .. } = args;
+    let options = is_a::Options { score, alpha: alpha.unwrap_or(ALPHA), cone_size, seed };
     let classify = || is_a::classify(points, *geometry, points_of, &graph.pairs, &known, options);
     Ok(Report {
         reconstruction: reconstruction::rank(points, *geometry, points_of, [&ranked, &known], sample),
@@ -149,10 +168,12 @@ fn show(report: &Report) {
              {worst:.2} ({pairs} pairs)"
         );
     }
-    if let Some(Classification { precision, recall, f1, true_pairs, wrong_pairs, score, .. }) = is_a {
-        say!(
+    match is_a {
+        Some(Classification { precision, recall, f1, true_pairs, wrong_pairs, score, .. }) => say!(
             "is-a by {score}: precision {precision:.4}, recall {recall:.4}, F1 {f1:.4} ({true_pairs} true \
              and {wrong_pairs} wrong pairs)"
-        );
+        ),
+        None if rank_correlation.is_none() => say!("no is-a classification: the graph is no hierarchy"),
+        None => say!("no is-a classification: there are fewer than two edges"),
     }
 }

@@ -43,7 +43,8 @@ pub(crate) struct Place {
     seed: u64,
     #[command(flatten)]
     threads: ThreadsOption,
-    /// Output directory: the embedding with known and new points. Earlier results there are replaced.
+    /// Output directory: the embedding with known and new points. Earlier results there are replaced, but the
+    /// directory of a training is refused.
     #[arg(long, help_heading = RUN)]
     out: PathBuf,
 }

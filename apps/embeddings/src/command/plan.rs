@@ -1,5 +1,6 @@
 //! `poincare plan`.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -63,8 +64,8 @@ pub(crate) struct Plan {
     /// Seconds that a message takes besides, with --ranks.
     #[arg(long, default_value_t = 1e-4, help_heading = RUN)]
     latency: f64,
-    /// Measure --pairs-per-second and --disk-speed on this machine: trains a tree of a million nodes in this
-    /// directory, which needs 300 MB there.
+    /// Measure --pairs-per-second and --disk-speed on this machine: trains a tree of a million nodes in a new
+    /// subdirectory of this directory, which needs 300 MB there and is removed.
     #[arg(long, value_name = "DIR", help_heading = RUN)]
     measure: Option<PathBuf>,
     #[command(flatten)]
@@ -149,15 +150,41 @@ const WRITTEN: usize = 256 << 20;
 
 /// Measures the pairs trained per second, in four parts, and the bytes written per second.
 fn measure(directory: &Path, config: &EmbeddingConfig, threads: &ThreadsOption) -> Result<(f64, Bytes)> {
-    let work = directory.join("measured");
-    std::fs::create_dir_all(&work).map_err(AppError::io(&work))?;
+    let work = new_directory(directory)?;
+    let measured = measure_in(&work, config, threads);
+    let removed = std::fs::remove_dir_all(&work).map_err(AppError::io(&work));
+    let (pairs, speed) = measured?;
+    removed?;
+    say!("measured: {pairs:.0} pairs per second, {speed} written per second");
+    Ok((pairs, speed))
+}
+
+/// Makes a subdirectory, which has none of the user's files: `measured-1` or the next number that is free.
+fn new_directory(directory: &Path) -> Result<PathBuf> {
+    std::fs::create_dir_all(directory).map_err(AppError::io(directory))?;
+    let mut number = 1_u64;
+    loop {
+        let work = directory.join(format!("measured-{number}"));
+        match std::fs::create_dir(&work) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
+            made => {
+                made.map_err(AppError::io(&work))?;
+                return Ok(work);
+            }
+        }
+    }
+}
+
+/// Same as [`measure`], with files in a directory that is empty.
+fn measure_in(work: &Path, config: &EmbeddingConfig, threads: &ThreadsOption) -> Result<(f64, Bytes)> {
     let path = work.join("tree.tsv");
     super::tree::write_edges(&path, NODES, 10, false)?;
     let layout = EdgeOptions::default();
     let identity = Identity::new("tree".to_owned(), Some(&path), &layout)?;
     let edges = Edges { source: EdgeSource::Table(&path, &layout), path: &path, identity };
     let run = options::RunOptions {
-        out: work.clone(),
+        out: work.to_owned(),
+        all_seeds: None,
         resume: false,
         checkpoint_every: u64::MAX,
         device: Device::default(),
@@ -179,7 +206,22 @@ fn measure(directory: &Path, config: &EmbeddingConfig, threads: &ThreadsOption) 
     atomic::write(&file, |w| (0..WRITTEN / bytes.len()).try_for_each(|_| w.write_all(&bytes)))
         .map_err(AppError::io(&file))?;
     let speed = Bytes(WRITTEN as f64 / start.elapsed().as_secs_f64());
-    std::fs::remove_dir_all(&work).map_err(AppError::io(&work))?;
-    say!("measured: {:.0} pairs per second, {speed} written per second", metrics.pairs_per_second);
     Ok((metrics.pairs_per_second, speed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A directory of the user is not taken, and so not removed.
+    #[test]
+    fn what_is_measured_has_a_directory_of_its_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let parent = dir.path().join("parent");
+        let first = new_directory(&parent).unwrap();
+        std::fs::write(first.join("file"), "").unwrap();
+        let second = new_directory(&parent).unwrap();
+        assert!(first != second && std::fs::read_dir(second).unwrap().next().is_none());
+        assert!(first.join("file").exists());
+    }
 }

@@ -15,7 +15,7 @@ use cotangent_apps_common::training::TrainingOptions;
 use crate::command::inputs::{SampleOption, read_edges};
 use crate::evaluate::reconstruction::Score;
 use crate::graph::Graph;
-use crate::graph::edges::{self, EdgeOptions, ReadGraph};
+use crate::graph::edges::{self, EdgeOptions, NodeNames, ReadGraph};
 use crate::partition::run::{self, Edges, PartitionOptions};
 use crate::partition::store::StoredGraph;
 use crate::partition::survey::{EdgeSource, Identity};
@@ -82,6 +82,26 @@ struct SpaceOptions {
 }
 
 impl Data {
+    /// Checks that no option says how a file is read if there is none.
+    fn check(&self) -> Result<()> {
+        let EdgeOptions { table, weight, node_names } = &self.layout;
+        let given = [
+            ("separator", table.separator.is_some()),
+            ("header", table.header.is_some()),
+            ("columns", !table.columns.is_empty()),
+            ("weight", weight.is_some()),
+            ("node-names", *node_names != NodeNames::default()),
+            ("closure", self.closure),
+        ];
+        match options::first_true(&given) {
+            Some(option) if self.edges.is_none() => {
+                let message = format!("--{option}: only with --edges; the mammals are built in");
+                Err(AppError::usage(message))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The source, for the record.
     fn source(&self) -> String {
         match &self.edges {
@@ -118,6 +138,7 @@ impl Train {
 pub(crate) fn train(args: &Train) -> Result<()> {
     let Train { data, sample, evaluate_every, training, partition, write, .. } = args;
     let (device, config) = (training.device.choose()?, args.config()?);
+    data.check()?;
     let (evaluate_nodes, evaluate_every) = (sample.checked()?, *evaluate_every);
     options::at_least_one(&[("evaluate-every", evaluate_every.unwrap_or(1))])?;
     // Before the data are read: whether there is something to resume.

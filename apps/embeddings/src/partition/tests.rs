@@ -89,6 +89,7 @@ impl Job<'_> {
         let run = RunOptions {
             run: options::RunOptions {
                 out: own,
+                all_seeds: None,
                 resume: self.resume,
                 checkpoint_every: self.checkpoint_every,
                 device: Device::default(),

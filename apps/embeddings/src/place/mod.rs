@@ -136,7 +136,7 @@ pub fn place(
     let (negatives, width) = (config.negatives, embeddings.points.width());
     let samples = memory::bytes::<u32>(&[negatives]) + 2.0 * memory::bytes::<f64>(&[negatives, width]);
     memory::check(&[("negatives", negatives)], "the negative samples of a step", samples)?;
-    let _held = output::hold(&files.out)?;
+    let _held = output::hold_without_model(&files.out)?;
     match embeddings.precision() {
         Precision::F32 => run::<f32>(embeddings, new, config, files),
         Precision::F64 => run::<f64>(embeddings, new, config, files),

@@ -45,7 +45,7 @@ struct Cli {
     threads: ThreadsOption,
     #[command(flatten)]
     device: DeviceOption,
-    /// Output directory.
+    /// Output directory. It must not be that of a training.
     #[arg(long, default_value = OUT, help_heading = RUN)]
     out: PathBuf,
 }

@@ -442,7 +442,7 @@ pub fn separate(
         return Err(AppError::content(embedding, message));
     };
     let start = std::time::Instant::now();
-    let _held = output::hold(out)?;
+    let _held = output::hold_without_model(out)?;
     let at = embeddings.index(embedding, &graph.names)?;
     let dim = embeddings.points.width();
     let points = gathered(&embeddings.points, &at);

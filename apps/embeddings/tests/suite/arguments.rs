@@ -33,6 +33,10 @@ fn options_that_have_no_effect_are_refused() {
     for option in ["--cone-size", "--margin"] {
         refused(&[&train[..], &[option, "5"]].concat(), "only for --loss cones, umbral and penumbral");
     }
+    for option in [&["--closure"][..], &["--columns", "1,2"], &["--weight", "none"], &["--header", "no"]] {
+        let cause = format!("{}: only with --edges", option[0]);
+        refused(&[&["train", "--out", &out][..], option].concat(), &cause);
+    }
     refused(&[&train[..], &["--negative-power", "200"]].concat(), "--negative-power: at most 10 is possible");
     let error = POINCARE.fails(&[&train[..], &["--sample-by-weight"]].concat());
     assert!(error.ends_with("--sample-by-weight: the edges have no weights"), "{error}");

@@ -141,4 +141,12 @@ fn a_hierarchy_gets_all_figures_and_other_graphs_the_distortion() {
     let found = evaluated(&["--embedding", &out, "--edges", &cycle]);
     assert!(found["is_a"].is_null() && found["rank_correlation"].is_null(), "{found}");
     assert_eq!(found["distortion"]["pairs"], 3);
+    let evaluate = ["evaluate", "--embedding", &out, "--edges", &cycle];
+    let said = POINCARE.succeeds(&[&evaluate[..], &["--score", "distance"]].concat());
+    assert!(said.ends_with("no is-a classification: the graph is no hierarchy\n"), "{said}");
+    for (option, score) in [("alpha", "distance"), ("alpha", "cone"), ("cone-size", "norm")] {
+        let more = ["--score", score, &format!("--{option}"), "1"];
+        let error = POINCARE.fails(&[&evaluate[..], &more].concat());
+        assert_eq!(error, format!("--{option}: --score {score} has none"));
+    }
 }

@@ -153,5 +153,8 @@ fn bad_input_gets_one_line() {
     let alone = edges("x\tn1\ny\tz\nx\tn2\n");
     assert!(alone.ends_with("bad.tsv: new node \"y\" has no path to a known node"), "{alone}");
     assert!(!Path::new(&out).exists(), "nothing is written for bad input");
+    // The embedding and the metrics of the training stay.
+    let error = POINCARE.fails(&["place", "--embedding", &trained, "--edges", &new, "--out", &trained]);
+    assert!(error.contains("trained: a trained model is there"), "{error}");
     POINCARE.is_refused_in_a_held_directory(&["place", "--embedding", &trained, "--edges", &new], &trained);
 }

@@ -154,6 +154,10 @@ fn bad_input_gets_one_line() {
     let lorentz = Path::new(&trained).join("embedding.safetensors");
     let message = fails(&["--embedding", lorentz.to_str().unwrap(), "--root", "left"]);
     assert!(message.ends_with("an embedding in lorentz: the Poincaré ball is needed"), "{message}");
+    // The files of a training stay.
+    let args = ["--embedding", &points, "--edges", &edges, "--root", "left", "--out", &trained];
+    let message = SUBTREE.fails(&args);
+    assert!(message.contains("trained: a trained model is there (checkpoint.bin)"), "{message}");
 }
 
 #[test]

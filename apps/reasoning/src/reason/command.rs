@@ -64,14 +64,15 @@ impl Cli {
         self.config.check(scores)?;
         let threads = self.training.threads.start()?;
         let data = threads.run(|| Dataset::new(&self.config))?;
-        let [train_sizes, held_out, _] = data.sizes();
+        let [train_sizes, validation, test] = data.sizes();
+        let sizes = |[scenes, questions]: [usize; 2]| format!("{scenes} with {questions}");
         say!(
-            "{}: {} scenes with {} questions for training, {} with {} for validation, as many for the test",
+            "{}: {} scenes with {} questions for training, {} for validation, {} for the test",
             data.name,
             train_sizes[0],
             train_sizes[1],
-            held_out[0],
-            held_out[1]
+            sizes(validation),
+            sizes(test)
         );
         let reported = Reported::<ReasonMetrics> {
             name: "test accuracy in %",

@@ -179,11 +179,7 @@ const BY_MATCHING: [(&str, &str, &str); 3] = [
 
 /// The argument with a default for hyperbolic matching, and another.
 fn by_matching(arg: Arg, other: &'static str, hyperbolic: &'static str) -> Arg {
-    arg.default_value_ifs([
-        ("matching", "none", other),
-        ("matching", "euclidean", other),
-        ("matching", "hyperbolic", hyperbolic),
-    ])
+    config::decided_by(arg, "matching", [("none", other), ("euclidean", other), ("hyperbolic", hyperbolic)])
 }
 
 /// Units of h for Sort-of-CLEVR.
@@ -233,6 +229,7 @@ impl ReasonConfig {
     /// Checks that no option is given that the data do not have.
     fn check_data(&self) -> Result<()> {
         let per_scene = self.questions_per_scene;
+        let ReasonConfig { channels, word_dim, question_dim, .. } = config::parse(&[]);
         match self.data {
             Data::SortOfClevr if per_scene > QUESTIONS => {
                 let message =
@@ -241,6 +238,14 @@ impl ReasonConfig {
             }
             Data::SortOfClevr if self.path.is_some() => {
                 Err(AppError::usage("--path: --data sort-of-clevr is generated and has none"))
+            }
+            Data::SortOfClevr if [self.word_dim, self.question_dim] != [word_dim, question_dim] => {
+                let option = if self.word_dim == word_dim { "question-dim" } else { "word-dim" };
+                let message = format!("--{option}: questions of --data sort-of-clevr are not read as words");
+                Err(AppError::usage(message))
+            }
+            Data::Clevr if self.channels != channels => {
+                Err(AppError::usage("--channels: --data clevr has no pictures"))
             }
             Data::Clevr if self.questions != Kinds::Relational => {
                 Err(AppError::usage("--questions: --data clevr has no such kinds"))
@@ -254,7 +259,9 @@ impl ReasonConfig {
 
     /// Checks that no option of the matching is given if objects do not match.
     fn check_matching(&self) -> Result<()> {
-        let without = ReasonConfig { attention: "dot".to_owned(), options: unmatched(), ..self.clone() };
+        let ReasonConfig { attention, options, matching_input, key_dim, .. } =
+            config::parse(&["--matching", "none"]);
+        let without = ReasonConfig { attention, options, matching_input, key_dim, ..self.clone() };
         match config::difference(&without, self, &[]) {
             Some(option) if self.matching == Matching::None => {
                 Err(AppError::usage(format!("--{option}: --matching none has none")))
@@ -300,11 +307,6 @@ const PER_SCENE: usize = 10;
 
 /// Different questions of each kind about a scene.
 const QUESTIONS: usize = 18;
-
-/// The options of the attention when no option is given and objects do not match.
-fn unmatched() -> AttentionOptions {
-    config::parse::<ReasonConfig>(&["--matching", "none"]).options
-}
 
 impl TrainingConfig for ReasonConfig {
     const DATA: &'static str = "scenes";

@@ -223,6 +223,16 @@ fn published(path: &Path, config: &ReasonConfig) -> Result<[clevr::Dataset; 3]> 
             .map(|question| clevr::Question { scene: question.scene - scenes.start, ..question.clone() });
         clevr::Dataset { questions: moved.collect(), scenes: train.scenes[scenes.clone()].to_vec() }
     });
+    let file = published_file(path, "train", "questions");
+    for (part, what) in [(&for_training, "to train with"), (&validation, "of the validation, the last")] {
+        if part.questions.is_empty() {
+            let message = format!(
+                "no question is about the {} scenes {what}; --held-out {held_out} says which",
+                part.scenes.len()
+            );
+            return Err(AppError::content(&file, message));
+        }
+    }
     Ok([for_training, validation, test])
 }
 

@@ -84,8 +84,8 @@ fn number(name: &str, text: &str) -> Parsed<f64> {
 impl Coordinates {
     /// Reads a file. One that has a line `NODE_COORD_SECTION`, or begins with `NAME`, `TYPE`, `COMMENT`,
     /// `DIMENSION` or `EDGE_WEIGHT_TYPE`, or is called `*.tsp`, is in TSPLIB's format. Any other is a table
-    /// of `x` and `y`, or of a name, `x` and `y`, separated by tabs or spaces; its first line may be a head,
-    /// and lines that begin with `#` are left out.
+    /// of `x` and `y`, or of a name, `x` and `y`, separated by tabs, commas, semicolons or spaces; its first
+    /// line may be a head, and lines that begin with `#` are left out.
     ///
     /// # Errors
     /// If it cannot be read, or its content is wrong: the error names the line.
@@ -111,15 +111,23 @@ impl Coordinates {
     }
 }
 
+/// The fields of a line: between tabs, commas or semicolons, or if it has none of these, between spaces.
+fn fields(line: &str) -> Vec<&str> {
+    match ['\t', ',', ';'].into_iter().find(|&separator| line.contains(separator)) {
+        Some(separator) => line.split(separator).map(str::trim).collect(),
+        None => line.split_whitespace().collect(),
+    }
+}
+
 /// A table of coordinates.
 fn plain(path: &Path, text: &[u8], lines: usize) -> Result<Coordinates> {
     let mut cities = Cities::default();
     let mut columns = None;
     table::parse_lines(path, text, |line, row| {
-        let fields: Vec<&str> = row.split_whitespace().collect();
-        if fields.is_empty() || row.starts_with('#') {
+        if row.trim().is_empty() || row.starts_with('#') {
             return Ok(());
         }
+        let fields = fields(row);
         let is_first = columns.is_none();
         let expected = *columns.get_or_insert(fields.len());
         let (name, place) = match fields[..] {

@@ -280,7 +280,11 @@ fn files_of_cities_are_read() {
     let table = "name\tx\ty\n1\t0\t0\n# a note\n2\t3\t4\n\n3\t0\t4.4\n";
     assert_eq!(read("table", table).unwrap(), Coordinates { metric: Metric::Euclidean, ..found.clone() });
     let plain = read("plain", "0 0\n3 4\n0 4.4\n").unwrap();
-    assert_eq!((plain.names, plain.cities), (found.names, found.cities));
+    assert_eq!((&plain.names, &plain.cities), (&found.names, &found.cities));
+    for table in ["x, y\n0, 0\n3, 4\n0, 4.4\n", "name;x;y\n1;0;0\n2;3;4\n3;0;4.4"] {
+        assert_eq!(read("table", table).unwrap(), plain);
+    }
+    assert_eq!(read("spaces", "New York,0,0\nRome,1,0\nOslo,0,1\n").unwrap().names[0], "New York");
 }
 
 /// Line and cause.

@@ -83,6 +83,11 @@ fn bad_options_are_refused() {
         ("--path data", "--path: --data sort-of-clevr is generated and has none"),
         ("--matching none --attention distance", "--attention: --matching none has none"),
         ("--matching none --learn-sharpness", "--learn-sharpness: --matching none has none"),
+        ("--matching none --key-dim 3", "--key-dim: --matching none has none"),
+        ("--matching none --matching-input objects", "--matching-input: --matching none has none"),
+        ("--word-dim 3", "--word-dim: questions of --data sort-of-clevr are not read as words"),
+        ("--question-dim 3", "--question-dim: questions of --data sort-of-clevr are not read as words"),
+        ("--data clevr --channels 4,4", "--channels: --data clevr has no pictures"),
         ("--data clevr --questions-per-scene 5", "--questions-per-scene: --data clevr has its own number"),
         ("--channels 32,9000000,9000000", "--channels 9000000"),
         ("--data clevr --questions all", "--questions: --data clevr has no such kinds"),
@@ -115,6 +120,14 @@ fn published(d: &Dir, name: &str, edit: fn(String) -> String) -> String {
     directory
 }
 
+/// The questions about these scenes alone.
+fn about(text: &str, scenes: std::ops::Range<u64>) -> String {
+    let mut file: serde_json::Value = serde_json::from_str(text).unwrap();
+    let questions = file["questions"].as_array_mut().unwrap();
+    questions.retain(|question| scenes.contains(&question["image_index"].as_u64().unwrap()));
+    file.to_string()
+}
+
 const CLEVR: &str = "--data clevr --held-out 2 --units 4 --read-out 8 --batch 2 --epochs 1 --word-dim 4 \
     --question-dim 6";
 
@@ -132,7 +145,9 @@ fn clevr_is_read_or_generated() {
         let printed = REASON.succeeds(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
         let metrics: ReasonMetrics = crate::common::metrics(&out);
         assert!(printed.contains(&format!("{data} scenes with 4")), "{printed}");
-        assert_eq!((metrics.sizes[2][0], metrics.test.not_finite), (2, 0));
+        let [scenes, questions] = metrics.sizes[2];
+        assert_eq!((scenes, metrics.test.not_finite), (2, 0));
+        assert!(printed.contains(&format!(", {scenes} with {questions} for the test")), "{printed}");
         assert!(String::from_utf8(bytes(&out, "answers.svg")).unwrap().contains("?"));
     }
 }
@@ -149,6 +164,15 @@ fn bad_files_are_refused() {
         (format!("--path {unknown}"), "CLEVR_train_questions.json"),
         (format!("--path {broken}"), "CLEVR_train_questions.json"),
         (format!("--held-out 6 --path {}", published(&d, "few", |text| text)), "has 6 scenes to train with"),
+        (
+            format!("--path {}", published(&d, "first", |text| about(&text, 0..4))),
+            "CLEVR_train_questions.json: no question is about the 2 scenes of the validation, the last; \
+             --held-out 2",
+        ),
+        (
+            format!("--path {}", published(&d, "last", |text| about(&text, 4..6))),
+            "CLEVR_train_questions.json: no question is about the 4 scenes to train with; --held-out 2",
+        ),
     ];
     for (more, message) in cases {
         let base =

@@ -108,6 +108,10 @@ fn a_file_is_solved_with_and_without_a_model() {
         assert!(named.eq(solved.tour.iter()), "{tour}");
         text_fits(&format!("{out}/tour.svg"), &["length", "six.tsp", "5"]);
     }
+    // The results of the model stay.
+    let error = TOURS.fails(&["solve", &file, "--out", &model]);
+    assert!(error.contains("a trained model is there") && error.ends_with("choose another --out"), "{error}");
+    let _: TourMetrics = crate::common::metrics(&model);
     // A tour is a table of cities, and the first one stays.
     let out = d.path("twice");
     succeeds(&format!("solve {}/tour.tsv --out {out}", d.path("alone")));
@@ -153,6 +157,10 @@ fn bad_input_is_refused_in_one_line() {
     assert!(fails(&format!("solve {none} --out {out}")).contains("none: No such file"));
     let six = d.write("six.tsp", CITIES);
     assert!(fails(&format!("solve {six} --samples 5 --out {out}")).contains("--model"));
+    let error = fails(&format!("solve {six} --starts 5 --out {out}"));
+    assert_eq!(error, "--starts: there are 6 cities, whose shortest tour is found");
+    let error = fails(&format!("solve {six} --starts 65537 --out {out}"));
+    assert_eq!(error, "--starts 65537: at most 2¹⁶ are possible");
     let error = fails(&format!("solve {six} --model {none} --out {out}"));
     assert!(error.contains("none/metrics.json: No such file"), "{error}");
     // The model of another run.

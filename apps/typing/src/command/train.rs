@@ -54,11 +54,11 @@ struct DataOptions {
     #[arg(long, help_heading = "Data")]
     types: Option<PathBuf>,
     /// The first so many types of the list are coarse.
-    #[arg(long, default_value_t = 9, help_heading = "Data")]
+    #[arg(long, default_value_t = 9, requires = "types", help_heading = "Data")]
     coarse: usize,
     /// The next so many types of the list are fine. Types that are paths (/person/artist) have their depth
     /// instead.
-    #[arg(long, default_value_t = 121, help_heading = "Data")]
+    #[arg(long, default_value_t = 121, requires = "types", help_heading = "Data")]
     fine: usize,
 }
 

@@ -448,6 +448,12 @@ fn wrong_options_are_named() {
     let error = fails(&["--table", "spaces"]);
     assert!(error.contains("cannot be used with") && error.contains("--table"), "{error}");
     assert!(TYPING.fails(&[]).starts_with("a command is needed: train"));
+    // They count the lines of a list.
+    let unlisted = ["train", "--train", &made.mentions, "--dev", &made.mentions, "--words", &made.words];
+    for option in ["--coarse", "--fine"] {
+        let error = TYPING.fails(&[&unlisted[..], &[option, "3", "--out", &out]].concat());
+        assert!(error.contains("not provided: --types"), "{error}");
+    }
     // A model needs the word vectors of its training.
     let run = made.train("run", &SHORT);
     let text = made.dir.write("text.tsv", "\tanna\t\n");

@@ -18,7 +18,7 @@ fn configured(more: &[&str]) -> GraphConfig {
 
 fn run_in(out: &TempDir, resume: bool) -> RunOptions {
     let (out, device) = (out.path().to_owned(), Device::cpu());
-    RunOptions { out, resume, checkpoint_every: 0, device, ranks: None }
+    RunOptions { out, all_seeds: None, resume, checkpoint_every: 0, device, ranks: None }
 }
 
 fn trained(config: &GraphConfig, out: &TempDir, resume: bool) -> GraphMetrics {

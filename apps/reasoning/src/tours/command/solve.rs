@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use cotangent::engine::files::atomic;
 use cotangent_apps_common::attention::Scores;
-use cotangent_apps_common::command_line::{OUT, RUN};
+use cotangent_apps_common::command_line::RUN;
 use cotangent_apps_common::device::DeviceOption;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::threads::ThreadsOption;
@@ -42,8 +42,9 @@ pub(super) struct Solve {
     threads: ThreadsOption,
     #[command(flatten)]
     device: DeviceOption,
-    /// Output directory: tour.tsv with the cities in the order of the tour, tour.svg, metrics.json.
-    #[arg(long, default_value = OUT, help_heading = RUN)]
+    /// Output directory: tour.tsv with the cities in the order of the tour, tour.svg, metrics.json. It must
+    /// not be that of a training.
+    #[arg(long, default_value = "runs/tour", help_heading = RUN)]
     out: PathBuf,
 }
 
@@ -62,6 +63,9 @@ pub struct SolveMetrics {
     pub tour: Vec<String>,
 }
 
+/// The largest number of random starts.
+const MOST_STARTS: usize = 1 << 16;
+
 /// A tour and how it was found.
 type Found = (String, Vec<usize>);
 
@@ -70,6 +74,7 @@ impl Solve {
         let Solve { file, out, .. } = self;
         self.decoding.check()?;
         let coordinates = Coordinates::read(file)?;
+        self.check_starts(coordinates.cities.len())?;
         let distances = coordinates.distances();
         let threads = self.threads.start()?;
         // The method of the files first.
@@ -80,7 +85,7 @@ impl Solve {
                 ("nearest neighbour".into(), nearest_neighbour(&distances)),
             ]),
         })?;
-        let _held = output::hold(out)?;
+        let _held = output::hold_without_model(out)?;
         let (method, tour) = &found[0];
         let decimals = if coordinates.metric == Metric::Rounded { 0 } else { 4 };
         say!("{} cities, length", tour.len());
@@ -101,6 +106,20 @@ impl Solve {
         metrics::write(out, &solved)?;
         say!("written to {}", out.display());
         Ok(())
+    }
+
+    /// Checks that so many starts are possible, and of use for so many cities.
+    fn check_starts(&self, cities: usize) -> Result<()> {
+        match self.starts {
+            Some(starts) if starts > MOST_STARTS => {
+                Err(AppError::usage(format!("--starts {starts}: at most 2¹⁶ are possible")))
+            }
+            Some(_) if cities <= LARGEST_EXACT => {
+                let message = format!("--starts: there are {cities} cities, whose shortest tour is found");
+                Err(AppError::usage(message))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The tours of a model and of the other methods, the model's shortest first.
