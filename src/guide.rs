@@ -3,6 +3,9 @@
 #[doc = page!("guide/notation.md")]
 pub mod notation {}
 
+#[doc = page!("guide/poincare.md")]
+pub mod poincare {}
+
 #[doc = page!("guide/manifolds.md")]
 pub mod manifolds {}
 
