@@ -100,7 +100,7 @@ pub fn has_vectors() -> bool {
 ///
 /// Two runs of one build on the processor with the same seeds give the same bits, for any number of
 /// threads, if this text is the same. On another instruction set, the sums in matrix products are formed in
-/// another order or rounded at other places; the kernels' own results do not change. Large products are
+/// another order or rounded at other places; the kernels' own results do not change. Most large products are
 /// computed by `matrixmultiply`, which detects the instruction set for itself: `COTANGENT_SIMD` lowers only
 /// that of the kernels.
 ///
