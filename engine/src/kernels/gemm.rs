@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use crate::numbers::lanes::Lanes;
 use crate::numbers::parallel::{self, PIECES, split_front};
-use crate::numbers::simd::{Columns, Dispatched, Register, Strided, dispatch_wide, has_vectors, tile};
+use crate::numbers::simd::{Columns, Dispatched, Register, Strided, ask, dispatch_wide, has_vectors, tile};
 use crate::numbers::storage::Storage;
 use crate::tensor::shape::product;
 
@@ -217,12 +217,14 @@ pub(crate) struct Panels<'a, T> {
     stored: usize,
     rows: Range<usize>,
     columns: usize,
+    /// The columns of all panels, with the padding. The last panel may be narrower than the others.
+    width: usize,
 }
 
 impl<'a, T: Storage> Panels<'a, T> {
     /// Elements that a matrix takes in panels.
     pub(crate) fn size(rows: usize, columns: usize) -> usize {
-        rows * columns.next_multiple_of(Self::panel(columns))
+        rows * columns.next_multiple_of(WIDE)
     }
 
     fn panel(columns: usize) -> usize {
@@ -237,15 +239,16 @@ impl<'a, T: Storage> Panels<'a, T> {
             data.len() == Self::size(rows, columns) && b.span() <= b.data.len(),
             "a matrix and its panels"
         );
-        for (number, data) in data.chunks_exact_mut((rows * panel).max(1)).enumerate() {
+        for (number, data) in data.chunks_mut((rows * panel).max(1)).enumerate() {
             let first = number * panel;
             let count = panel.min(columns - first);
-            if count < panel {
-                data.fill(T::zero());
+            let width = count.next_multiple_of(WIDE);
+            if count < width {
+                data.chunks_exact_mut(width).for_each(|row| row[count..].fill(T::zero()));
             }
-            b.middle(first..first + count).copy_to(data, panel);
+            b.middle(first..first + count).copy_to(data, width);
         }
-        Panels { data, panel, stored: rows, rows: 0..rows, columns }
+        Panels { data, panel, stored: rows, rows: 0..rows, columns, width: columns.next_multiple_of(WIDE) }
     }
 
     /// Calls `work` with a matrix in panels. A row-major matrix that is small or narrow is one panel as it is,
@@ -255,7 +258,7 @@ impl<'a, T: Storage> Panels<'a, T> {
         let near = rows * columns <= SMALL || b.row <= Self::panel(columns);
         if b.column == 1 && b.row.is_multiple_of(WIDE) && near {
             let panel = b.row.max(WIDE);
-            return work(&Panels { data: b.data, panel, stored: rows, rows: 0..rows, columns });
+            return work(&Panels { data: b.data, panel, stored: rows, rows: 0..rows, columns, width: panel });
         }
         T::with_scratch(Self::size(b.rows, b.columns), |data| work(&Panels::new(b, data)))
     }
@@ -269,7 +272,12 @@ impl<'a, T: Storage> Panels<'a, T> {
     /// The factor's columns `columns` alone, which start at the first one of a panel.
     pub(crate) fn columns(&self, columns: Range<usize>) -> Self {
         assert!(columns.start.is_multiple_of(self.panel), "columns of whole panels");
-        Panels { data: &self.data[columns.start * self.stored..], columns: columns.len(), ..self.clone() }
+        Panels {
+            data: &self.data[columns.start * self.stored..],
+            columns: columns.len(),
+            width: self.width - columns.start,
+            ..self.clone()
+        }
     }
 
     /// `c = a b`, or `c += a b`, where b is this factor; c is row-major.
@@ -277,9 +285,10 @@ impl<'a, T: Storage> Panels<'a, T> {
         let (k, n, panel) = (self.rows.len(), self.columns, self.panel);
         assert!(a.columns == k && a.rows * n == c.len(), "a product of matrices that fit");
         for first in (0..n).step_by(panel) {
-            let data = &self.data[first * self.stored + self.rows.start * panel..][..k * panel];
+            let row = panel.min(self.width - first);
+            let data = &self.data[first * self.stored + self.rows.start * row..][..k * row];
             let target = Target { data: &mut *c, row: n, first };
-            by_width(a, Columns { data, row: panel }, panel.min(n - first), accumulate, target);
+            by_width(a, Columns { data, row }, panel.min(n - first), accumulate, target);
         }
     }
 }
@@ -343,6 +352,21 @@ fn by_width<T: Storage>(a: Matrix<'_, T>, b: Columns<'_, T>, n: usize, accumulat
     );
 }
 
+/// Elements of rows from which on what a tile will write is prefetched: a tile takes long enough. So are the
+/// next rows to read, up to twice as many elements: longer rows are prefetched by the processor.
+const FEW: usize = 64;
+
+/// Bytes of a cache line.
+const LINE: usize = 64;
+
+/// Prefetches a row.
+#[inline(always)]
+fn ask_row<T>(row: &[T]) {
+    for number in row.iter().step_by(LINE / size_of::<T>()) {
+        ask(number);
+    }
+}
+
 /// `C` registers of columns, from `first` of n on, in tiles of `R` rows, then of two and of one.
 #[inline(always)]
 fn tiles<T: Storage, O: Register<T>, const R: usize, const C: usize>(
@@ -356,6 +380,19 @@ fn tiles<T: Storage, O: Register<T>, const R: usize, const C: usize>(
     let rows = |i: usize| Strided { data: &a.data[(i * a.row).min(a.data.len())..], ..a };
     let mut i = 0;
     while i + R <= m {
+        if k >= FEW {
+            let columns = (n - first).min(C * O::WIDTH);
+            (i..i + R).for_each(
+                #[inline(always)]
+                |r| ask_row(&c.data[r * c.row + c.first + first..][..columns]),
+            );
+        }
+        if (FEW..=FEW * 2).contains(&k) && a.column == 1 {
+            (i + R..m.min(i + 2 * R)).for_each(
+                #[inline(always)]
+                |r| ask_row(&a.data[r * a.row..][..k]),
+            );
+        }
         store(tile::<T, O, R, C>(rows(i), b, k), [i, first, n], accumulate, c);
         i += R;
     }

@@ -15,6 +15,13 @@ pub struct Avx2(__m256d, __m256d);
 #[derive(Clone, Copy)]
 pub struct Avx512(__m512d);
 
+/// Prefetches the cache line of a number.
+#[inline(always)]
+pub fn ask<T>(number: &T) {
+    // SAFETY: a hint: no address makes it fail, and nothing is read.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(number).cast::<i8>()) };
+}
+
 /// Prefetches the memory `AHEAD` bytes after a block, which belongs to the row or to the next ones.
 #[inline(always)]
 pub fn ask_ahead<T>(block: &[T; LANES]) {
