@@ -246,7 +246,8 @@ impl<'a, M: Manifold> Problem<'a, M> {
         let distances = self.manifold.dist(&base, &self.points);
         (0..distances.len()).find(|&i| {
             let no_direction = logarithms.row(i).iter().all(|c| *c == 0.0);
-            self.weights.data()[i] > 0.0 && no_direction && distances.data()[i] > 0.0
+            // The logarithm of a point next to the mean may underflow.
+            self.weights.data()[i] > 0.0 && no_direction && distances.data()[i] > 1e-100
         })
     }
 
