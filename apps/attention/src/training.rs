@@ -32,11 +32,11 @@ pub(crate) fn report_sharpness(factors: &[f64]) {
 
 /// The mean loss per token of batches. `loss` returns the mean loss of a batch and its number of tokens.
 pub(crate) fn mean_loss<B: Sync>(
+    tape: &mut Tape<f32>,
     batches: &[B],
-    device: &Device,
     loss: impl Fn(&Tape<f32>, &B) -> (f64, usize) + Sync,
 ) -> f64 {
-    let losses = each_batch(batches, device, |tape, batch| loss(tape, batch));
+    let losses = each_batch(tape, batches, |tape, batch| loss(tape, batch));
     let tokens: usize = losses.iter().map(|(_, tokens)| tokens).sum();
     losses.iter().map(|(loss, tokens)| loss * *tokens as f64).sum::<f64>() / tokens as f64
 }

@@ -88,10 +88,10 @@ impl DitTask<'_> {
 
     /// The mean squared error on pictures, each with a time and noise of its own, which are the same for
     /// every model.
-    fn evaluate(&self, model: &DitModel, pictures: &Pictures<f32>) -> f64 {
+    fn evaluate(&self, model: &DitModel, pictures: &Pictures<f32>, tape: &mut Tape<f32>) -> f64 {
         let items: Vec<u32> = row_numbers(pictures.len()).collect();
         let batches: Vec<&[u32]> = items.chunks(self.config.batch).collect();
-        mean_loss(&batches, self.device, |tape, items| {
+        mean_loss(tape, &batches, |tape, items| {
             let mut noised = Noised::new();
             for &item in *items {
                 let patches = pictures.patches(item as usize, self.config.patch);
@@ -155,11 +155,11 @@ impl Task for DitTask<'_> {
         self.error(model, tape, &noised)
     }
 
-    fn validate(&self, model: &mut DitModel, _: &History, _: &mut Tape<f32>) -> Result<f64> {
-        Ok(self.evaluate(model, &self.data.pictures.validation))
+    fn validate(&self, model: &mut DitModel, _: &History, tape: &mut Tape<f32>) -> Result<f64> {
+        Ok(self.evaluate(model, &self.data.pictures.validation, tape))
     }
 
-    fn test(&self, model: &mut DitModel, history: &History, _: &mut Tape<f32>) -> Result<DitMetrics> {
+    fn test(&self, model: &mut DitModel, history: &History, tape: &mut Tape<f32>) -> Result<DitMetrics> {
         let DitTask { config, device, .. } = self;
         let (data, (best_epoch, validation)) = (&self.data.pictures, task::best::<Self>(history));
         Ok(DitMetrics {
@@ -172,7 +172,7 @@ impl Task for DitTask<'_> {
             channels: data.train.channels,
             best_epoch,
             validation,
-            test: self.evaluate(model, &data.test),
+            test: self.evaluate(model, &data.test, tape),
         })
     }
 

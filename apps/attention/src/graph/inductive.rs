@@ -20,14 +20,12 @@ pub(super) struct LabelTask<'a> {
     graphs: &'a GraphCollection,
     /// The order of the graphs for training, and how many are in a batch.
     order: Shuffled,
-    /// Where models are evaluated.
-    device: Device,
 }
 
 impl<'a> LabelTask<'a> {
-    pub(super) fn new(graphs: &'a GraphCollection, batch: usize, seed: u64, device: &Device) -> Self {
+    pub(super) fn new(graphs: &'a GraphCollection, batch: usize, seed: u64) -> Self {
         let order = Shuffled { items: graphs.parts[0].len(), batch, seed };
-        LabelTask { graphs, order, device: device.clone() }
+        LabelTask { graphs, order }
     }
 }
 
@@ -53,12 +51,12 @@ impl GraphTask for LabelTask<'_> {
     fn evaluate(
         &self,
         model: &GraphModel,
-        _: &mut Tape<f32>,
+        tape: &mut Tape<f32>,
         is_tested: impl FnOnce(Validation) -> bool,
     ) -> (Validation, Option<f64>) {
         let [_, validation, test] = &self.graphs.parts;
-        let found = evaluate(model, validation, &self.device);
-        (found, is_tested(found).then(|| evaluate(model, test, &self.device).measure))
+        let found = evaluate(model, validation, tape);
+        (found, is_tested(found).then(|| evaluate(model, test, tape).measure))
     }
 
     fn drawn<'t>(&self, tape: &'t Tape<f32>) -> (Features<'t, f32>, &Arc<Sparsity>) {
@@ -74,8 +72,8 @@ pub(super) fn logits<'t>(model: &GraphModel, tape: &'t Tape<f32>, graph: &MultiL
 
 /// The mean binary cross entropy over the nodes and labels of all graphs, and the F1 of all of these together
 /// (micro-averaged).
-fn evaluate(model: &GraphModel, graphs: &[MultiLabelGraph], device: &Device) -> Validation {
-    let parts = each_batch(graphs, device, |tape, graph| {
+fn evaluate(model: &GraphModel, graphs: &[MultiLabelGraph], tape: &mut Tape<f32>) -> Validation {
+    let parts = each_batch(tape, graphs, |tape, graph| {
         let logits = logits(model, tape, graph);
         let loss = loss::binary_cross_entropy(logits, &graph.labels).item();
         (loss * graph.labels.len() as f64, decisions(logits.to_tensor().data(), graph.labels.data()))

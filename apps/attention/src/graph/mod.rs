@@ -211,7 +211,7 @@ impl Run<'_> {
                 train(data, &NodeTask::new(graph, seed), config, score, seed, pictured, device)
             }
             GraphData::Graphs(graphs) => {
-                let task = LabelTask::new(graphs, config.decided().batch, seed, device);
+                let task = LabelTask::new(graphs, config.decided().batch, seed);
                 train(data, &task, config, score, seed, pictured, device)
             }
         }

@@ -63,9 +63,9 @@ pub(super) fn answer(
     model: &RecursiveTransformer,
     classes: usize,
     graphs: &[Questions],
-    device: &Device,
+    tape: &mut Tape<f32>,
 ) -> Answers {
-    let found = each_batch(graphs, device, |tape, questions| {
+    let found = each_batch(tape, graphs, |tape, questions| {
         let logits = model.logits(tape, questions);
         let mut answers = Answers::new(classes);
         answers.not_finite = logits.to_tensor().data().iter().filter(|logit| !logit.is_finite()).count();

@@ -161,7 +161,12 @@ impl Task for CurriculumTask<'_> {
     }
 
     /// The accuracy in the lesson under way. Fails if the lesson has come to its end and is not passed.
-    fn validate(&self, model: &mut RecursiveTransformer, before: &History, _: &mut Tape<f32>) -> Result<f64> {
+    fn validate(
+        &self,
+        model: &mut RecursiveTransformer,
+        before: &History,
+        tape: &mut Tape<f32>,
+    ) -> Result<f64> {
         let (course, config) = (&self.examples.course, self.config());
         let mut accuracies = validations(before);
         let Place { lesson, .. } = course.place(&accuracies);
@@ -171,7 +176,7 @@ impl Task for CurriculumTask<'_> {
             *validated = Some((lesson, graphs));
         }
         let (_, graphs) = validated.as_ref().expect("just made");
-        let answers = answer(model, config.task.classes(), graphs, &self.options.device);
+        let answers = answer(model, config.task.classes(), graphs, tape);
         if answers.not_finite > 0 {
             return Ok(f64::NAN);
         }
@@ -195,11 +200,11 @@ impl Task for CurriculumTask<'_> {
         &self,
         model: &mut RecursiveTransformer,
         history: &History,
-        _: &mut Tape<f32>,
+        tape: &mut Tape<f32>,
     ) -> Result<GraphTasksMetrics> {
         let (CurriculumTask { options, test, .. }, config) = (self, self.config());
         save_model(model, &options.out.join(MODEL), Some(&self.name(0)))?;
-        let answers = answer(model, config.task.classes(), test, &options.device);
+        let answers = answer(model, config.task.classes(), test, tape);
         Ok(GraphTasksMetrics {
             config: config.clone(),
             training: Training::new(model, history, &options.device),

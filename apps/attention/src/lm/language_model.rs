@@ -60,7 +60,8 @@ impl LanguageModel {
     /// If the context is not less than a block.
     pub fn perplexity(&self, text: &Lines, context: usize) -> Perplexity {
         let stream = Stream::new(text, &self.vocabulary);
-        perplexity(&self.model, &stream, &self.config, context, &self.device)
+        let mut tape = Tape::with_device(self.device.clone());
+        perplexity(&self.model, &stream, &self.config, context, &mut tape)
     }
 
     /// How many tokens of a text are not in the vocabulary.

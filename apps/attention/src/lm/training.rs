@@ -52,10 +52,10 @@ pub(super) fn perplexity(
     text: &Stream,
     config: &LmConfig,
     context: usize,
-    device: &Device,
+    tape: &mut Tape<f32>,
 ) -> Perplexity {
     let windows = text.windows(config.block, context);
-    let loss = mean_loss(&text.batches(&windows, config.batch), device, |tape, windows| {
+    let loss = mean_loss(tape, &text.batches(&windows, config.batch), |tape, windows| {
         let batch = text.batch(windows);
         (model.loss(tape, &batch).item(), batch.next.len())
     });
@@ -77,8 +77,8 @@ struct LmTask<'a> {
 
 impl LmTask<'_> {
     /// How well the model predicts a text, each token from at least `context` earlier ones.
-    fn predicted(&self, model: &LmModel, text: &Stream, context: usize) -> Perplexity {
-        perplexity(model, text, self.config, context, self.device)
+    fn predicted(&self, model: &LmModel, text: &Stream, context: usize, tape: &mut Tape<f32>) -> Perplexity {
+        perplexity(model, text, self.config, context, tape)
     }
 }
 
@@ -126,8 +126,8 @@ impl Task for LmTask<'_> {
         model.loss(tape, &train.batch(&windows))
     }
 
-    fn validate(&self, model: &mut LmModel, _: &History, _: &mut Tape<f32>) -> Result<f64> {
-        Ok(self.predicted(model, &self.streams[1], 0).loss)
+    fn validate(&self, model: &mut LmModel, _: &History, tape: &mut Tape<f32>) -> Result<f64> {
+        Ok(self.predicted(model, &self.streams[1], 0, tape).loss)
     }
 
     /// An item is a block of tokens.
@@ -136,7 +136,7 @@ impl Task for LmTask<'_> {
         figures(&Progress { rate: block * now.rate, ..*now }, validation, rate)
     }
 
-    fn test(&self, model: &mut LmModel, history: &History, _: &mut Tape<f32>) -> Result<LmMetrics> {
+    fn test(&self, model: &mut LmModel, history: &History, tape: &mut Tape<f32>) -> Result<LmMetrics> {
         let LmTask { config, streams, .. } = self;
         Ok(LmMetrics {
             config: (*config).clone(),
@@ -147,8 +147,8 @@ impl Task for LmTask<'_> {
             vocabulary: self.vocabulary.size(),
             layer_parameters: model.layer_parameters(),
             best_epoch: task::best::<Self>(history).0,
-            validation: self.predicted(model, &streams[1], 0),
-            test: [0, config.context()].map(|context| self.predicted(model, &streams[2], context)),
+            validation: self.predicted(model, &streams[1], 0, tape),
+            test: [0, config.context()].map(|context| self.predicted(model, &streams[2], context, tape)),
         })
     }
 

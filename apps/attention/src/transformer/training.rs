@@ -120,10 +120,10 @@ impl TransformerTask<'_> {
     }
 
     /// The mean loss per token of the validation targets.
-    fn validation_loss(&self, model: &TransformerModel) -> f64 {
+    fn validation_loss(&self, model: &TransformerModel, tape: &mut Tape<f32>) -> f64 {
         let validation = &self.data.validation;
         let order = BySource { pairs: validation, tokens: self.config.batch_tokens, seed: 0 };
-        mean_loss(&order.epoch(0), &self.options.device, |tape, items| {
+        mean_loss(tape, &order.epoch(0), |tape, items| {
             let batch = Batch::new(items.iter().map(|&item| &validation[item as usize]));
             (token_loss(model, tape, &batch, 0.0).item(), batch.tokens)
         })
@@ -180,8 +180,8 @@ impl<'a> Task for TransformerTask<'a> {
     }
 
     /// Writes the parameters too.
-    fn validate(&self, model: &mut TransformerModel, before: &History, _: &mut Tape<f32>) -> Result<f64> {
-        let validation = self.validation_loss(model);
+    fn validate(&self, model: &mut TransformerModel, before: &History, tape: &mut Tape<f32>) -> Result<f64> {
+        let validation = self.validation_loss(model, tape);
         if validation.is_finite() {
             self.keep_epoch(model, before.epochs.len() as u64 + 1)?;
         }
@@ -193,7 +193,7 @@ impl<'a> Task for TransformerTask<'a> {
         &self,
         model: &mut TransformerModel,
         history: &History,
-        _: &mut Tape<f32>,
+        tape: &mut Tape<f32>,
     ) -> Result<TransformerMetrics> {
         let TransformerTask { text, data, options, .. } = self;
         self.average(model, history.epochs.len() as u64)?;
@@ -208,7 +208,7 @@ impl<'a> Task for TransformerTask<'a> {
             tokens: data.train.iter().map(|pair| pair.target.len() + 1).sum(),
             vocabulary: self.bpe.size(),
             sharpness: self.config.options.learned_sharpness(&*model),
-            validation: self.validation_loss(model),
+            validation: self.validation_loss(model, tape),
             beam: self.search.beam(),
             length_penalty: self.search.length_penalty(),
             test: bleu::corpus(&translations, &references),

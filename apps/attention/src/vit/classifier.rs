@@ -83,12 +83,14 @@ impl Classifier {
 
     /// Tests the model on pictures of its size, channels and classes.
     pub fn test(&self, pictures: &Pictures) -> Tested {
-        test(&self.model, pictures, &self.classes, self.config.batch, &self.device)
+        let mut tape = Tape::with_device(self.device.clone());
+        test(&self.model, pictures, &self.classes, self.config.batch, &mut tape)
     }
 
     /// The features of pictures of the model's size and channels, `[n, width]`: what its head takes.
     pub fn features(&self, pictures: &Pictures) -> Tensor<f64> {
-        let rows = features(&self.model, pictures, self.config.batch, &self.device);
+        let mut tape = Tape::with_device(self.device.clone());
+        let rows = features(&self.model, pictures, self.config.batch, &mut tape);
         Tensor::new([pictures.len(), rows.len() / pictures.len().max(1)], rows)
     }
 

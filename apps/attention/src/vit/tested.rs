@@ -49,9 +49,9 @@ pub(super) fn test(
     pictures: &Pictures,
     names: &[String],
     batch: usize,
-    device: &Device,
+    tape: &mut Tape<f32>,
 ) -> Tested {
-    let outcomes = each(pictures, batch, device, |tape, batch| {
+    let outcomes = each(pictures, batch, tape, |tape, batch| {
         let logs = model.logits(tape, &batch).log_softmax(-1).to_tensor();
         logs.rows().zip(&batch.labels[0]).map(|(logs, &label)| outcome(logs, label)).collect()
     });
@@ -73,8 +73,13 @@ pub(super) fn test(
 }
 
 /// The features of pictures, row by row, in batches of this size.
-pub(super) fn features(model: &VitModel, pictures: &Pictures, batch: usize, device: &Device) -> Vec<f64> {
-    each(pictures, batch, device, |tape, batch| {
+pub(super) fn features(
+    model: &VitModel,
+    pictures: &Pictures,
+    batch: usize,
+    tape: &mut Tape<f32>,
+) -> Vec<f64> {
+    each(pictures, batch, tape, |tape, batch| {
         let features = model.features(tape, &batch).to_tensor();
         features.data().iter().map(|&x| f64::from(x)).collect()
     })
@@ -84,12 +89,12 @@ pub(super) fn features(model: &VitModel, pictures: &Pictures, batch: usize, devi
 fn each<R: Clone + Send>(
     pictures: &Pictures,
     batch: usize,
-    device: &Device,
+    tape: &mut Tape<f32>,
     evaluate: impl Fn(&Tape<f32>, Batch) -> Vec<R> + Sync,
 ) -> Vec<R> {
     let items: Vec<u32> = row_numbers(pictures.len()).collect();
     let batches: Vec<&[u32]> = items.chunks(batch).collect();
-    each_batch(&batches, device, |tape, items| evaluate(tape, Batch::plain(pictures, items))).concat()
+    each_batch(tape, &batches, |tape, items| evaluate(tape, Batch::plain(pictures, items))).concat()
 }
 
 /// Of equally likely classes, the first counts as the likeliest.

@@ -48,8 +48,8 @@ struct VitTask<'a> {
 }
 
 impl VitTask<'_> {
-    fn evaluate(&self, model: &VitModel, pictures: &Pictures) -> Tested {
-        test(model, pictures, &self.data.classes, self.config.batch, self.device)
+    fn evaluate(&self, model: &VitModel, pictures: &Pictures, tape: &mut Tape<f32>) -> Tested {
+        test(model, pictures, &self.data.classes, self.config.batch, tape)
     }
 }
 
@@ -99,12 +99,12 @@ impl Task for VitTask<'_> {
     }
 
     /// The top-1 accuracy on the validation pictures. NaN if a logit is no finite number.
-    fn validate(&self, model: &mut VitModel, _: &History, _: &mut Tape<f32>) -> Result<f64> {
-        let tested = self.evaluate(model, &self.data.validation);
+    fn validate(&self, model: &mut VitModel, _: &History, tape: &mut Tape<f32>) -> Result<f64> {
+        let tested = self.evaluate(model, &self.data.validation, tape);
         Ok(if tested.loss.is_finite() { tested.top1 } else { f64::NAN })
     }
 
-    fn test(&self, model: &mut VitModel, history: &History, _: &mut Tape<f32>) -> Result<VitMetrics> {
+    fn test(&self, model: &mut VitModel, history: &History, tape: &mut Tape<f32>) -> Result<VitMetrics> {
         let VitTask { data, config, device } = self;
         let (best_epoch, validation) = task::best::<Self>(history);
         Ok(VitMetrics {
@@ -117,7 +117,7 @@ impl Task for VitTask<'_> {
             channels: data.train.channels,
             best_epoch,
             validation,
-            test: self.evaluate(model, &data.test),
+            test: self.evaluate(model, &data.test, tape),
         })
     }
 

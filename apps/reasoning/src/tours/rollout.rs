@@ -37,7 +37,8 @@ impl Rollout<'_> {
         rng: impl Fn(usize) -> Rng + Sync,
     ) -> Result<Vec<Vec<usize>>, NotFinite> {
         let chunks: Vec<usize> = (0..count).step_by(TOGETHER).collect();
-        let tours = each_batch(&chunks, self.device, |tape, &first| {
+        let mut tape = Tape::with_device(self.device.clone());
+        let tours = each_batch(&mut tape, &chunks, |tape, &first| {
             let numbers = first..count.min(first + TOGETHER);
             let (cities, rngs) = numbers.map(|number| (cities(number), rng(number))).unzip();
             self.side_by_side(tape, policy, cities, rngs)
