@@ -1,6 +1,6 @@
 //! Matrix products, with the rows split over threads. `matrixmultiply` packs both factors. Where that would
-//! cost much of the product's time, only the right factor is laid out anew: [`Panels`]. A right factor of many
-//! products, as attention has, is prepared once.
+//! cost much of the product's time, only the right factor is laid out anew: [`Panels`]. A right factor of
+//! many products, as attention has, is prepared once.
 
 use std::ops::Range;
 
@@ -251,8 +251,8 @@ impl<'a, T: Storage> Panels<'a, T> {
         Panels { data, panel, stored: rows, rows: 0..rows, columns, width: columns.next_multiple_of(WIDE) }
     }
 
-    /// Calls `work` with a matrix in panels. A row-major matrix that is small or narrow is one panel as it is,
-    /// if its rows fill registers.
+    /// Calls `work` with a matrix in panels. A row-major matrix that is small or narrow is one panel as it
+    /// is, if its rows fill registers.
     pub(crate) fn with<R>(b: Matrix<'_, T>, work: impl FnOnce(&Panels<'_, T>) -> R) -> R {
         let (rows, columns) = (b.rows, b.columns);
         let near = rows * columns <= SMALL || b.row <= Self::panel(columns);

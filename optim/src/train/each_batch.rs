@@ -5,9 +5,9 @@ use std::sync::{Mutex, PoisonError};
 use cotangent_engine::{Float, Tape};
 use rayon::prelude::*;
 
-/// What `evaluate` returns for each batch, in their order. The batches are computed in parallel, each on a
-/// tape that is empty and on the device of `tape`. There are as many tapes as batches at the same time, one of
-/// them `tape`, which keeps its memory: to clear that of a new tape takes longer than many a batch.
+/// What `evaluate` returns for each batch, in their order. The batches are computed in parallel, each on an
+/// empty tape on the device of `tape`. There are as many tapes as batches at the same time. One of them is
+/// `tape`, which keeps its memory: to clear that of a new tape can take longer than a batch.
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor};
