@@ -8,7 +8,9 @@ use smallvec::SmallVec;
 
 use crate::numbers::lanes::Lanes;
 use crate::numbers::parallel::{self, PIECES, split_front};
-use crate::numbers::simd::{Columns, Dispatched, Register, Strided, ask, dispatch_wide, has_vectors, tile};
+use crate::numbers::simd::{
+    Columns, Dispatched, Register, Strided, dispatch_wide, has_vectors, prefetch, tile,
+};
 use crate::numbers::storage::Storage;
 use crate::tensor::shape::product;
 
@@ -104,9 +106,12 @@ const SMALL: usize = 16 * 1024;
 /// So do products of `f32` with at most this many columns. In `f64` packing is a smaller share of the time.
 const NARROW: usize = 64;
 
-/// So do products of `f32` of row-major rows of at most this many elements, with at most so many columns:
-/// `matrixmultiply` would pack the rows, which panels read as they are.
-const SHORT: [usize; 2] = [1024, 512];
+/// So do products of `f32` whose left rows are stored as rows and have at most this many elements, if there
+/// are at most [`MODERATE`] columns: `matrixmultiply` would pack the rows, which panels read as they are.
+const SHORT: usize = 1024;
+
+/// See [`SHORT`].
+const MODERATE: usize = 512;
 
 /// Rows for which the copy of a transposed right factor pays.
 const MANY: usize = 128;
@@ -141,8 +146,8 @@ impl Method {
     fn new<T: Storage>(a: Matrix<'_, T>, b: Matrix<'_, T>) -> Self {
         let short = has_vectors()
             && a.column == 1
-            && a.columns <= SHORT[0]
-            && b.columns <= SHORT[1]
+            && a.columns <= SHORT
+            && b.columns <= MODERATE
             && (b.column == 1 || a.rows >= MANY);
         let panels = work(a, b) <= SMALL || size_of::<T>() == 4 && (b.columns <= NARROW || short);
         if panels { Method::Panels } else { Method::Packed }
@@ -211,13 +216,13 @@ const PANEL: usize = 256;
 #[derive(Clone)]
 pub(crate) struct Panels<'a, T> {
     data: &'a [T],
-    /// The columns of a panel, with the padding.
+    /// The columns of a panel but the last, with the padding.
     panel: usize,
     /// The rows of a panel, and those of them that are the factor's.
     stored: usize,
     rows: Range<usize>,
     columns: usize,
-    /// The columns of all panels, with the padding. The last panel may be narrower than the others.
+    /// The columns of all panels, with the padding. The last panel has what the others leave.
     width: usize,
 }
 
@@ -352,20 +357,12 @@ fn by_width<T: Storage>(a: Matrix<'_, T>, b: Columns<'_, T>, n: usize, accumulat
     );
 }
 
-/// Elements of rows from which on what a tile will write is prefetched: a tile takes long enough. So are the
-/// next rows to read, up to twice as many elements: longer rows are prefetched by the processor.
-const FEW: usize = 64;
+/// A tile of left rows of at least this many elements takes so long that what it writes can be prefetched.
+const LONG: usize = 64;
 
-/// Bytes of a cache line.
-const LINE: usize = 64;
-
-/// Prefetches a row.
-#[inline(always)]
-fn ask_row<T>(row: &[T]) {
-    for number in row.iter().step_by(LINE / size_of::<T>()) {
-        ask(number);
-    }
-}
+/// The next left rows are prefetched, too, if they have at most this many elements. The processor itself
+/// prefetches longer rows.
+const SHORTER: usize = 128;
 
 /// `C` registers of columns, from `first` of n on, in tiles of `R` rows, then of two and of one.
 #[inline(always)]
@@ -380,18 +377,16 @@ fn tiles<T: Storage, O: Register<T>, const R: usize, const C: usize>(
     let rows = |i: usize| Strided { data: &a.data[(i * a.row).min(a.data.len())..], ..a };
     let mut i = 0;
     while i + R <= m {
-        if k >= FEW {
-            let columns = (n - first).min(C * O::WIDTH);
-            (i..i + R).for_each(
-                #[inline(always)]
-                |r| ask_row(&c.data[r * c.row + c.first + first..][..columns]),
-            );
-        }
-        if (FEW..=FEW * 2).contains(&k) && a.column == 1 {
-            (i + R..m.min(i + 2 * R)).for_each(
-                #[inline(always)]
-                |r| ask_row(&a.data[r * a.row..][..k]),
-            );
+        if k >= LONG {
+            for r in i..i + R {
+                let row = &c.data[r * c.row + c.first + first..];
+                prefetch(&row[..(n - first).min(C * O::WIDTH)]);
+            }
+            if k <= SHORTER && a.column == 1 {
+                for r in i + R..m.min(i + 2 * R) {
+                    prefetch(&a.data[r * a.row..][..k]);
+                }
+            }
         }
         store(tile::<T, O, R, C>(rows(i), b, k), [i, first, n], accumulate, c);
         i += R;

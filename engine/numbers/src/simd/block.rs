@@ -349,9 +349,9 @@ pub type Avx512 = Portable;
 pub fn ask_ahead<T>(_: &[T; LANES]) {}
 /// Does nothing on this processor.
 #[cfg(not(target_arch = "x86_64"))]
-pub fn ask<T>(_: &T) {}
+pub fn prefetch<T>(_: &[T]) {}
 #[cfg(target_arch = "x86_64")]
-pub use x86_64::{Avx2, Avx512, ask, ask_ahead};
+pub use x86_64::{Avx2, Avx512, ask_ahead, prefetch};
 
 #[cfg(target_arch = "x86_64")]
 mod x86_64;

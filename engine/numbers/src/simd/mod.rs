@@ -19,8 +19,8 @@ pub(crate) mod session;
 use std::sync::OnceLock;
 
 pub use block::{
-    Aligned, Avx2, Avx512, Block, LANES, Portable, add, ask, ask_ahead, asks_ahead, for_each_block, read,
-    write,
+    Aligned, Avx2, Avx512, Block, LANES, Portable, add, ask_ahead, asks_ahead, for_each_block, prefetch,
+    read, write,
 };
 pub use product::{Columns, Strided, tile};
 pub use register::{Baseline, Dispatched, F32x8, F32x16, F64x4, F64x8, Key, Register};

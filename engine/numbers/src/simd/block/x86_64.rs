@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{AHEAD, Add, Block, Div, Fused, LANES, Mul, Storage, Sub};
+use super::{AHEAD, Add, Block, Div, Fused, LANES, LINE, Mul, Storage, Sub};
 use crate::storage::{Floats, FloatsMut};
 
 /// Two AVX2 registers. Made only in what [`dispatch_wide`](crate::simd::dispatch_wide) runs on a
@@ -15,18 +15,24 @@ pub struct Avx2(__m256d, __m256d);
 #[derive(Clone, Copy)]
 pub struct Avx512(__m512d);
 
-/// Prefetches the cache line of a number.
+/// Prefetches the cache lines of a row.
 #[inline(always)]
-pub fn ask<T>(number: &T) {
+pub fn prefetch<T>(row: &[T]) {
+    for number in row.iter().step_by(LINE / size_of::<T>()) {
+        prefetch_line(number);
+    }
+}
+
+#[inline(always)]
+fn prefetch_line<T>(address: *const T) {
     // SAFETY: a hint: no address makes it fail, and nothing is read.
-    unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(number).cast::<i8>()) };
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast::<i8>()) };
 }
 
 /// Prefetches the memory `AHEAD` bytes after a block, which belongs to the row or to the next ones.
 #[inline(always)]
 pub fn ask_ahead<T>(block: &[T; LANES]) {
-    // SAFETY: a hint: no address makes it fail, and nothing is read.
-    unsafe { _mm_prefetch::<_MM_HINT_T0>(block.as_ptr().cast::<i8>().wrapping_add(AHEAD)) };
+    prefetch_line(block.as_ptr().wrapping_byte_add(AHEAD));
 }
 
 /// The sums of four quarters each: `(l₀ + l₂) + (l₁ + l₃)`.
