@@ -75,28 +75,22 @@ pub enum Metric {
     Horizontal,
 }
 
-/// One more than the largest number of a parameter that is read.
-const fn params_read(invariants: &[Invariant], domain: Domain) -> usize {
-    let mut count = if matches!(domain, Domain::Free | Domain::HalfSpace) { 0 } else { 1 };
+/// Fails, when compiled, if a call passes fewer parameters than a formula of these invariants and this domain
+/// reads, or more than a formula has.
+pub(crate) const fn check_params(invariants: &[Invariant], domain: Domain, passed: usize) {
+    assert!(passed <= PARAMS, "a row formula has at most 4 parameters");
+    let reads_kappa = !matches!(domain, Domain::Free | Domain::HalfSpace);
+    assert!(!reads_kappa || passed > 0, "the row formula's domain reads parameter 0, which is not passed");
     let mut k = 0;
     while k < invariants.len() {
-        let read = match invariants[k] {
-            Invariant::Param(p) => p + 1,
-            Invariant::Margin(_) => 1,
-            _ => 0,
+        let is_passed = match invariants[k] {
+            Invariant::Param(p) => p < passed,
+            Invariant::Margin(_) => passed > 0,
+            _ => true,
         };
-        if read > count {
-            count = read;
-        }
+        assert!(is_passed, "the row formula reads a parameter that is not passed");
         k += 1;
     }
-    count
-}
-
-/// Fails, when compiled, if a call passes other parameters than a formula can take.
-pub(crate) const fn check_params(read: usize, passed: usize) {
-    assert!(read <= passed, "the row formula reads more parameters than are passed");
-    assert!(passed <= PARAMS, "a row formula has at most 4 parameters");
 }
 
 /// An operation on rows as a function of their inner products. Usually declared by
@@ -121,8 +115,6 @@ pub trait RowFormula<const V: usize, const B: usize, const I: usize, const O: us
     const METRIC: Metric = Metric::Euclidean;
     /// Where the resulting rows must lie; κ is parameter 0.
     const DOMAIN: Domain = Domain::Free;
-    /// How many parameters the invariants and the domain read. A call that passes fewer does not compile.
-    const PARAMS: usize = params_read(&Self::INVARIANTS, Self::DOMAIN);
 
     /// The formula as data, which kernels read: see [`compiled_here!`](crate::compiled_here).
     fn plan() -> &'static RowPlan {

@@ -143,7 +143,7 @@ impl<T: Float> Rows for Row<T> {
     where
         F: RowFormula<V, B, I, 1>,
     {
-        const { check_params(F::PARAMS, P) };
+        const { check_params(&F::INVARIANTS, F::DOMAIN, P) };
         same_width(F::NAME, &vectors);
         let mut out = [0.0];
         let results = Results::Scalars(FloatsMut::F64(&mut out));
@@ -160,7 +160,7 @@ impl<T: Float> Rows for Row<T> {
     where
         F: RowFormula<V, B, I, B>,
     {
-        const { check_params(F::PARAMS, P) };
+        const { check_params(&F::INVARIANTS, F::DOMAIN, P) };
         same_width(F::NAME, &vectors);
         let mut out = Row(SmallVec::from_elem(T::zero(), vectors[0].len()));
         (entries().one)(F::plan(), &vectors.map(|v| &**v), &params.map(|p| *p), Results::Rows(&mut out));
@@ -176,7 +176,7 @@ impl<T: Float> Rows for Row<T> {
     where
         F: RowFormula<V, B, I, B>,
     {
-        const { check_params(F::PARAMS, P) };
+        const { check_params(&F::INVARIANTS, F::DOMAIN, P) };
         let [vectors, tangents] =
             [vectors, tangents].map(|rows| rows.map(|row| Tensor::new([row.len()], row.to_vec())));
         let (vectors, tangents) = (vectors.each_ref(), tangents.each_ref());
@@ -266,7 +266,7 @@ impl<T: Float> Rows for Tensor<T> {
     where
         F: RowFormula<V, B, I, 1>,
     {
-        const { check_params(F::PARAMS, P) };
+        const { check_params(&F::INVARIANTS, F::DOMAIN, P) };
         let (rows, width, vectors, params) = operands(F::NAME, &vectors, &params);
         let mut out = Tensor::zeros(rows);
         let results = Results::Scalars(FloatsMut::F64(out.data_mut()));
@@ -282,7 +282,7 @@ impl<T: Float> Rows for Tensor<T> {
     where
         F: RowFormula<V, B, I, B>,
     {
-        const { check_params(F::PARAMS, P) };
+        const { check_params(&F::INVARIANTS, F::DOMAIN, P) };
         let (rows, width, vectors, params) = operands(F::NAME, &vectors, &params);
         let mut out = Tensor::zeros(rows.with_width(width));
         (entries().forward)(F::plan(), &vectors, &params, width, Results::Rows(out.data_mut()));
@@ -298,7 +298,7 @@ impl<T: Float> Rows for Tensor<T> {
     where
         F: RowFormula<V, B, I, B>,
     {
-        const { check_params(F::PARAMS, P) };
+        const { check_params(&F::INVARIANTS, F::DOMAIN, P) };
         T::row_differential(F::plan(), &vectors, &tangents, &constants)
     }
     #[track_caller]

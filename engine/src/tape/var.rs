@@ -145,7 +145,7 @@ impl<T: Float> Rows for Var<'_, T> {
     where
         F: RowFormula<V, B, I, 1>,
     {
-        const { check_params(F::PARAMS, P) };
+        const { check_params(&F::INVARIANTS, F::DOMAIN, P) };
         vectors[0].tape.record(Op::Row(F::plan()), &operands(vectors, params))
     }
     #[track_caller]
@@ -157,7 +157,7 @@ impl<T: Float> Rows for Var<'_, T> {
     where
         F: RowFormula<V, B, I, B>,
     {
-        const { check_params(F::PARAMS, P) };
+        const { check_params(&F::INVARIANTS, F::DOMAIN, P) };
         vectors[0].tape.record(Op::Row(F::plan()), &operands(vectors, params))
     }
     #[track_caller]
@@ -170,7 +170,7 @@ impl<T: Float> Rows for Var<'_, T> {
     where
         F: RowFormula<V, B, I, B>,
     {
-        const { check_params(F::PARAMS, P) };
+        const { check_params(&F::INVARIANTS, F::DOMAIN, P) };
         let tape = vectors[0].tape;
         let mut inputs: SmallVec<[Self; 6]> = vectors.into_iter().copied().collect();
         inputs.extend(constants.map(|value| tape.scalar(value)));
