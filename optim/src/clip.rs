@@ -66,10 +66,7 @@ struct Factors<'a, T: Float> {
 impl<T: Float> FactorVisitor for Factors<'_, T> {
     fn factor<M: Steps>(&mut self, manifold: &M, columns: Range<usize>) {
         let width = self.points.width();
-        let (values, rows) = match self.gradient {
-            GradientView::Dense(values) => (values, None),
-            GradientView::Rows { rows, values, .. } => (values, Some(rows)),
-        };
+        let (values, rows) = self.gradient.parts();
         let row = |i: usize| rows.map_or(i, |rows| rows[i] as usize);
         let square = |range: Range<usize>| {
             T::with_scratch_tape(|tape| {
@@ -136,14 +133,30 @@ pub(crate) fn factor(max: f64, norm: f64) -> Result<f64, f64> {
     if norm.is_finite() { Ok((max / norm).min(1.0)) } else { Err(norm) }
 }
 
-/// Clips a gradient in place.
+/// Clips each of `blocks` by itself, in place. `values` has rows of `width` elements: the rows `listed` of a
+/// table of `rows`, or all of them.
 ///
 /// # Errors
-/// Its norm, if it is not finite.
-pub(crate) fn clip<T: Float>(values: &mut [T], max: f64) -> Result<(), f64> {
-    let factor = factor(max, length(values))?;
-    if factor < 1.0 {
-        values.iter_mut().for_each(|value| *value = T::nearest(factor * value.to_f64()));
+/// The norm of a block, if it is not finite.
+pub(crate) fn clip_blocks<T: Float>(
+    values: &mut [T],
+    listed: Option<&[u32]>,
+    width: usize,
+    [rows, blocks]: [usize; 2],
+    max: f64,
+) -> Result<(), f64> {
+    let block = |i: usize| listed.map_or(i, |listed| listed[i] as usize) / (rows / blocks);
+    let mut squares = vec![0.0; blocks];
+    for (i, row) in values.chunks_exact(width).enumerate() {
+        row.iter().for_each(|value| squares[block(i)] += value.to_f64().powi(2));
+    }
+    let factors: Vec<f64> =
+        squares.iter().map(|square: &f64| factor(max, square.sqrt())).collect::<Result<_, _>>()?;
+    for (i, row) in values.chunks_exact_mut(width).enumerate() {
+        let factor = factors[block(i)];
+        if factor < 1.0 {
+            row.iter_mut().for_each(|value| *value = T::nearest(factor * value.to_f64()));
+        }
     }
     Ok(())
 }

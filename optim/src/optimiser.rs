@@ -323,11 +323,8 @@ impl<T: Float, G: GradientSource<T>> Check<'_, T, G> {
             self.on_device.push(OnDevice { param, rows, values });
             return Ok(());
         }
-        let (rows, values) = match self.gradients.gradient(param.id()) {
-            Some(GradientView::Dense(values)) => (None, values),
-            Some(GradientView::Rows { rows, values, .. }) => (Some(rows), values),
-            None => return Ok(()),
-        };
+        let Some(gradient) = self.gradients.gradient(param.id()) else { return Ok(()) };
+        let (values, rows) = gradient.parts();
         self.fits(path, param, rows, values.len())?;
         if let Some(bad) = first_not_finite(values) {
             let row = rows.map_or(bad / width, |rows| rows[bad / width] as usize);
@@ -388,8 +385,8 @@ struct Advance<'a, A, T: Float, G> {
 }
 
 impl<A: Algorithm, T: Float, G: GradientSource<T>> Advance<'_, A, T, G> {
-    /// How the gradient of one parameter is clipped: its factor, and for a stacked parameter the dense
-    /// gradient, in which each block is clipped already.
+    /// How the gradient of one parameter is clipped: its factor, and for a stacked parameter the elements of
+    /// the gradient, in which each block is clipped already.
     ///
     /// # Errors
     /// The norm of the gradient or of a block, if it is not finite.
@@ -404,9 +401,7 @@ impl<A: Algorithm, T: Float, G: GradientSource<T>> Advance<'_, A, T, G> {
         let Some(max) = self.optimiser.max_norm_each else { return Ok((1.0, None)) };
         let Some(blocks) = Stacked::blocks(&self.optimiser.stacked, path) else {
             let norm = match (gradient, on_device) {
-                (Some(GradientView::Dense(values) | GradientView::Rows { values, .. }), _) => {
-                    clip::length(values)
-                }
+                (Some(gradient), _) => clip::length(gradient.parts().0),
                 (None, Some((_, values))) => device::length(self.gradients.device(), values),
                 (None, None) => 0.0,
             };
@@ -416,38 +411,11 @@ impl<A: Algorithm, T: Float, G: GradientSource<T>> Advance<'_, A, T, G> {
             rows.is_multiple_of(blocks),
             "optimiser: {path} has {rows} rows, which are not {blocks} blocks"
         );
-        let read = on_device.map(|(rows, values)| match *rows {
-            Some(rows) => GradientView::Rows { rows, values: values.data(), width },
-            None => GradientView::Dense(values.data()),
-        });
-        let Some(gradient) = gradient.or(read) else { return Ok((1.0, Some(Vec::new()))) };
-        let mut values = match gradient {
-            GradientView::Dense(values) | GradientView::Rows { values, .. } => values.to_vec(),
-        };
-        let Some(listed) = listed(&gradient) else {
-            values.chunks_mut(rows / blocks * width).try_for_each(|block| clip::clip(block, max))?;
-            return Ok((1.0, Some(values)));
-        };
-        let block = |i: &usize| listed[*i] as usize / (rows / blocks);
-        let mut order: Vec<usize> = (0..listed.len()).collect();
-        order.sort_by_key(block);
-        for own in order.chunk_by(|a, b| block(a) == block(b)) {
-            let mut together: Vec<T> =
-                own.iter().flat_map(|i| &values[i * width..][..width]).copied().collect();
-            clip::clip(&mut together, max)?;
-            for (i, row) in own.iter().zip(together.chunks_exact(width)) {
-                values[i * width..][..width].copy_from_slice(row);
-            }
-        }
+        let read = || on_device.map_or(([].as_slice(), None), |(listed, values)| (values.data(), *listed));
+        let (values, listed) = gradient.map_or_else(read, |gradient| gradient.parts());
+        let mut values = values.to_vec();
+        clip::clip_blocks(&mut values, listed, width, [rows, blocks], max)?;
         Ok((1.0, Some(values)))
-    }
-}
-
-/// The rows of a row-sparse gradient.
-fn listed<'a, T>(gradient: &GradientView<'a, T>) -> Option<&'a [u32]> {
-    match *gradient {
-        GradientView::Dense(_) => None,
-        GradientView::Rows { rows, .. } => Some(rows),
     }
 }
 
@@ -479,10 +447,7 @@ impl<A: Algorithm, T: Float, G: GradientSource<T>> VisitorMut<T> for Advance<'_,
             (Some(blocks), Some((rows, values))) => {
                 (None, Some((rows, Tensor::new(values.shape().clone(), blocks.clone()))))
             }
-            (Some(values), None) => match gradient.as_ref().and_then(listed) {
-                Some(rows) => (Some(GradientView::Rows { rows, values, width }), None),
-                None => (gradient.map(|_| GradientView::Dense(values)), None),
-            },
+            (Some(values), None) => (gradient.map(|gradient| gradient.with_values(values)), None),
             (None, on_device) => (gradient, on_device),
         };
         let Count { factors, moments: moments_per_row } = Count::new(&manifold, width);
@@ -505,10 +470,7 @@ impl<A: Algorithm, T: Float, G: GradientSource<T>> VisitorMut<T> for Advance<'_,
             let rows = rows.map(<[u32]>::to_vec);
             self.on_device.push(OnDevice { param: param.called(path).to_owned(), rows, values });
         } else if let Some(gradient) = gradient {
-            let (gradients, listed) = match gradient {
-                GradientView::Dense(values) => (values, None),
-                GradientView::Rows { rows, values, .. } => (values, Some(rows)),
-            };
+            let (gradients, listed) = gradient.parts();
             let (mut momenta, mut moments, mut steps) =
                 ([].as_mut_slice(), [(); 2].map(|()| [].as_mut_slice()), None);
             if let Some(state) = state {

@@ -239,6 +239,20 @@ fn accumulated_gradients_are_those_of_the_sum() {
     }
 }
 
+/// Rows of no elements are counted, too.
+#[test]
+fn gradients_of_rows_without_elements_are_accumulated() {
+    let x = Param::new("x", Euclidean, Tensor::<f64>::zeros([3, 0]));
+    let mut sum = Accumulated::new();
+    for rows in [&[2, 0][..], &[2], &[]] {
+        let tape = Tape::new();
+        let all = *x.on(&tape).coordinates();
+        let read = if rows.is_empty() { all } else { all.gather(rows) };
+        sum.add(&x, &tape.backward(read.sum()), 1.0);
+    }
+    assert!(sum.gradient(x.id()).unwrap().to_dense(3, 0).is_empty());
+}
+
 /// A batch in parts, some of which touch the same rows, gives the same step as the whole batch. The bits
 /// do not depend on the number of threads.
 #[test]

@@ -43,7 +43,23 @@ pub enum GradientView<'a, T> {
     },
 }
 
-impl<T: Float> GradientView<'_, T> {
+impl<'a, T: Float> GradientView<'a, T> {
+    /// The elements, and the numbers of the rows that they are, unless they are all rows.
+    pub fn parts(&self) -> (&'a [T], Option<&'a [u32]>) {
+        match *self {
+            GradientView::Dense(values) => (values, None),
+            GradientView::Rows { rows, values, .. } => (values, Some(rows)),
+        }
+    }
+
+    /// The same rows with other elements.
+    pub fn with_values(self, values: &'a [T]) -> Self {
+        match self {
+            GradientView::Dense(_) => GradientView::Dense(values),
+            GradientView::Rows { rows, width, .. } => GradientView::Rows { rows, values, width },
+        }
+    }
+
     /// All elements, for a table of `rows × width` elements.
     pub fn to_dense(&self, rows: usize, width: usize) -> Vec<T> {
         match *self {

@@ -218,9 +218,7 @@ impl Touched {
 impl<T: Float> Slice<T> {
     /// The sums, one after the other. Each rank knows which rows they are of.
     fn bytes(&self) -> Vec<u8> {
-        let values = self.sums.iter().flatten().map(|sum| match sum.view() {
-            GradientView::Dense(values) | GradientView::Rows { values, .. } => values,
-        });
+        let values = self.sums.iter().flatten().map(|sum| sum.view().parts().0);
         values.map(bytemuck::cast_slice::<T, u8>).collect::<Vec<_>>().concat()
     }
 }
