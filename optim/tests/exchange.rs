@@ -9,7 +9,7 @@ use cotangent_engine::{Device, Tape, Tensor, Var};
 use cotangent_manifolds::{Euclidean, Module, Param, PoincareBall};
 use cotangent_optim::exchange::{Exchange, Threads};
 use cotangent_optim::train::{Shuffled, Trainer};
-use cotangent_optim::{DataParallel, OptimError, RiemannianAdam};
+use cotangent_optim::{DataParallel, OptimError, RiemannianAdam, Schedule};
 
 /// A table of which parts read some rows, one that the second part reads whole, a matrix, and a parameter
 /// that no part reads.
@@ -113,18 +113,16 @@ fn blocks_arrive_from_every_rank() {
     assert_eq!(all, [Ok(vec![]), Ok(vec![]), Ok(vec![]), Ok(vec![1, 2])]);
 }
 
-/// Trains as a rank: the losses of all epochs, the bits of the weights, and the last error.
-fn trained(ranks: Option<Arc<dyn Exchange>>, seed: u64) -> Result<(Vec<u64>, Vec<u32>), String> {
-    trained_by(RiemannianAdam::new(0.05).unwrap(), ranks, seed)
+fn adam(rate: f64) -> RiemannianAdam<f32> {
+    RiemannianAdam::new(rate).unwrap()
 }
 
-fn trained_by(
-    mut adam: RiemannianAdam<f32>,
+/// Trains as a rank: the losses of all epochs, the bits of the weights, and the last error.
+fn trained(
     ranks: Option<Arc<dyn Exchange>>,
-    seed: u64,
+    (trainer, mut adam): (Trainer<'_>, RiemannianAdam<f32>),
 ) -> Result<(Vec<u64>, Vec<u32>), String> {
-    let mut model = Model::new();
-    let mut trainer = Trainer::new(2).seed(seed).parts(4, 2);
+    let (mut model, mut trainer) = (Model::new(), trainer.parts(4, 2));
     if let Some(ranks) = ranks {
         trainer = trainer.ranks(ranks);
     }
@@ -136,28 +134,29 @@ fn trained_by(
 
 #[test]
 fn a_training_of_ranks_is_that_of_one_process() {
-    let alone = trained(None, 42);
+    let usual = || (Trainer::new(2), adam(0.05));
+    let alone = trained(None, usual());
     for size in [1, 2, 3] {
-        let all = Threads::run(size, |ranks| trained(Some(ranks), 42));
+        let all = Threads::run(size, |ranks| trained(Some(ranks), usual()));
         all.into_iter().for_each(|rank| assert_eq!(rank, alone, "{size} ranks"));
     }
 }
 
 #[test]
 fn ranks_with_other_settings_are_refused() {
-    let seeds = Threads::run(3, |ranks| {
-        let seed = if ranks.rank() == 2 { 43 } else { 42 };
-        trained(Some(ranks), seed)
+    let others = [
+        || (Trainer::new(2).seed(43), adam(0.05)),
+        || (Trainer::new(2).schedule(Schedule::Constant.warm_up(3)), adam(0.05)),
+        || (Trainer::new(2), adam(0.01)),
+        || (Trainer::new(2), adam(0.05).decay(0.1).unwrap()),
+    ];
+    let all = others.map(|other| {
+        Threads::run(3, |ranks| {
+            let is_other = ranks.rank() == 2;
+            trained(Some(ranks), if is_other { other() } else { (Trainer::new(2), adam(0.05)) })
+        })
     });
-    let rates = Threads::run(3, |ranks| {
-        let rate = if ranks.rank() == 2 { 0.01 } else { 0.05 };
-        trained_by(RiemannianAdam::new(rate).unwrap(), Some(ranks), 42)
-    });
-    let decays = Threads::run(3, |ranks| {
-        let decay = if ranks.rank() == 2 { 0.1 } else { 0.0 };
-        trained_by(RiemannianAdam::new(0.05).unwrap().decay(decay).unwrap(), Some(ranks), 42)
-    });
-    for (rank, result) in [seeds, rates, decays].into_iter().flat_map(|all| all.into_iter().enumerate()) {
+    for (rank, result) in all.into_iter().flat_map(|all| all.into_iter().enumerate()) {
         let message = "rank 2 has another version, other settings, data or weights than rank 0";
         assert_eq!(result.unwrap_err(), format!("rank {rank} of 3: {message}"));
     }

@@ -2,7 +2,9 @@
 
 use cotangent_engine::{Gradients, Tape, Tensor};
 use cotangent_manifolds::{Euclidean, Module, Param, Path, PoincareBall, Visitor, VisitorMut};
-use cotangent_optim::{Accumulated, Average, GradientSource, RiemannianAdam, RiemannianSgd, clip};
+use cotangent_optim::{
+    Accumulated, Average, GradientSource, OptimError, RiemannianAdam, RiemannianSgd, clip,
+};
 
 /// A clone is a separate parameter: on a tape, for an optimiser and for an average.
 #[test]
@@ -138,4 +140,15 @@ fn tied_weights_are_stepped_once() {
     assert_ne!(tied.0.value(), plain.value());
     average.swap(&mut tied).unwrap();
     assert_eq!(tied.0.value(), plain.value());
+}
+
+/// The parameters themselves are finite: no gradient is to blame.
+#[test]
+fn an_average_that_overflows_says_so() {
+    let at = |x: f32| Param::new("x", Euclidean, Tensor::new([2, 1], vec![0.0, x]));
+    let (mut average, mut x) = (Average::uniform(), at(f32::MAX));
+    average.update(&x).unwrap();
+    x.value_mut().data_mut()[1] = -f32::MAX;
+    let error = average.update(&x).unwrap_err();
+    assert_eq!(error, OptimError::Average { param: "x".into(), row: 1 });
 }

@@ -373,8 +373,7 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
             },
         };
         if let Some(ranks) = &self.ranks {
-            let own = serde_json::json!([optimiser.settings(), rate, self.schedule]);
-            self.agree(&**ranks, model, &state, own)?;
+            self.agree(&**ranks, model, (optimiser.settings(), rate), &state)?;
         }
         let keeps_best = self.settings.best.is_some();
         let name = self.name.clone();
@@ -388,18 +387,18 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
         Ok(history)
     }
 
-    /// Checks that all ranks train the same model in the same way from the same step. `own`: what the trainer
-    /// does not hold.
+    /// Checks that all ranks train the same model in the same way from the same step, by optimisers with the
+    /// same settings and rate.
     fn agree<T: Float>(
         &self,
         ranks: &dyn Exchange,
         model: &impl Module<T>,
+        optimiser: (Vec<(String, String)>, f64),
         state: &State<R>,
-        own: serde_json::Value,
     ) -> Result<(), TrainError> {
         let progress = (self.epochs, state.history.steps, state.batch);
-        let settings = (env!("CARGO_PKG_VERSION"), &self.run, self.settings, progress, own);
-        let settings = serde_json::to_vec(&settings);
+        let own = (&self.run, self.settings, &self.schedule);
+        let settings = serde_json::to_vec(&(env!("CARGO_PKG_VERSION"), own, optimiser, progress));
         let mut hasher = DefaultHasher::new();
         settings.expect("settings are JSON").hash(&mut hasher);
         for (name, value) in model.state() {
