@@ -176,6 +176,11 @@ fn npy_of_any_numbers_is_read() {
     };
     let columns = read(&file("|i1", "True", &[1, 2, 3, 255]));
     assert_eq!(columns, Ok(Tensor::new([2, 2], vec![1.0, 3.0, 2.0, -1.0])));
+    // Rounded to f64 first, it would be halfway between two f32, and go to the lower one.
+    let near: Vec<u8> =
+        [(1_i64 << 60) + (1 << 36) + 1, 0, 0, 0].iter().flat_map(|x| x.to_le_bytes()).collect();
+    let rounded = npy::numbers::<f32>("a.npy".as_ref(), &file("<i8", "False", &near)).unwrap();
+    assert_eq!(rounded.data()[0], 2f32.powi(60) + 2f32.powi(37));
     let large: Vec<u8> = [1 << 63, 0, 1, 2].iter().flat_map(|x: &u64| x.to_le_bytes()).collect();
     let want = vec![9223372036854775808.0, 0.0, 1.0, 2.0];
     assert_eq!(read(&file("<u8", "False", &large)), Ok(Tensor::new([2, 2], want)));

@@ -91,3 +91,18 @@ fn columns_of_other_lengths_are_refused() {
     let program = Program::<f64>::new(&Expression::trace(1, |x| vec![-x[0]]));
     program.run(&[Input::Column(&[1.0, 2.0])], &mut [&mut [0.0]]);
 }
+
+#[test]
+fn a_formula_that_panics_ends_its_recording() {
+    let fails = || Expression::trace(1, |_| panic!("a fault of the formula"));
+    assert!(std::panic::catch_unwind(fails).is_err());
+    assert_eq!(Expression::trace(1, |x| vec![x[0] + x[0]]).evaluate(&[2.0_f64]), [4.0]);
+    let nested = || {
+        Expression::trace(1, |x| {
+            Expression::trace(1, |y| y.to_vec());
+            x.to_vec()
+        })
+    };
+    assert!(std::panic::catch_unwind(nested).is_err());
+    assert_eq!(Expression::trace(1, |x| vec![x[0] + x[0]]).evaluate(&[2.0_f64]), [4.0]);
+}
