@@ -84,7 +84,12 @@ impl ProductSpace {
 
     /// Number of coordinates of the factors before the last.
     fn first_width(&self) -> usize {
-        self.first().iter().map(|(space, dimension)| space.ambient(*dimension)).sum()
+        self.first_columns(SpaceForm::ambient)
+    }
+
+    /// The same for rows in which a factor has so many columns, by its dimension.
+    fn first_columns(&self, columns: fn(&SpaceForm, usize) -> usize) -> usize {
+        self.first().iter().map(|(space, dimension)| columns(space, *dimension)).sum()
     }
 
     /// The factors with their coordinates in rows of this width.
@@ -104,8 +109,7 @@ impl ProductSpace {
         width: usize,
         columns: fn(&SpaceForm, usize) -> usize,
     ) -> impl Iterator<Item = Factor> + use<'_> {
-        let first_width: usize =
-            self.first().iter().map(|(space, dimension)| columns(space, *dimension)).sum();
+        let first_width = self.first_columns(columns);
         let fits = first_width < width || self.count == 0;
         assert!(fits, "product space: rows of width {width}, of which the first factors take {first_width}");
         let first = self.first().iter().scan(0, move |start, &(space, dimension)| {
