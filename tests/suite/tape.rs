@@ -261,6 +261,29 @@ fn a_checked_tape_names_the_first_operation_that_is_not_finite() {
     assert!(message.contains("tape.rs"), "{message}");
 }
 
+/// A process reads the environment once, so this test runs itself in a child process.
+#[test]
+fn the_environment_checks_all_tapes() {
+    const NAME: &str = "COTANGENT_CHECKED";
+    if std::env::var_os(NAME).is_some() {
+        let tape = Tape::<f64>::with_device(Device::cpu());
+        let _ = tape.scalar(0.0).ln();
+        return;
+    }
+    for (value, says) in [
+        ("1", Some("ln: the result of shape [] is -inf at element 0")),
+        ("0", None),
+        ("yes", Some("COTANGENT_CHECKED=yes: 0 or 1 is needed")),
+    ] {
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        child.args(["--exact", "tape::the_environment_checks_all_tapes"]).env(NAME, value);
+        let output = child.output().unwrap();
+        assert_eq!(output.status.success(), says.is_none(), "{value}");
+        let printed = String::from_utf8_lossy(&output.stdout);
+        assert!(says.is_none_or(|says| printed.contains(says)), "{value}: {printed}");
+    }
+}
+
 #[test]
 fn panics_show_the_callers_line() {
     use std::sync::{Arc, Mutex};

@@ -24,6 +24,7 @@ pub(crate) mod var;
 
 use std::cell::RefCell;
 use std::panic::Location;
+use std::sync::OnceLock;
 
 use smallvec::SmallVec;
 
@@ -71,6 +72,16 @@ pub struct Tape<T: Float = f32> {
     random: RefCell<Option<Rng>>,
 }
 
+/// Whether the environment variable `COTANGENT_CHECKED` says that every tape is a checked one.
+fn all_checked() -> bool {
+    static CHECKED: OnceLock<bool> = OnceLock::new();
+    *CHECKED.get_or_init(|| match std::env::var("COTANGENT_CHECKED").as_deref() {
+        Ok("1") => true,
+        Ok("0" | "") | Err(_) => false,
+        Ok(named) => panic!("COTANGENT_CHECKED={named}: 0 or 1 is needed"),
+    })
+}
+
 /// The graph in the language DOT, as [`Tape::to_dot`], if it has at most 100 nodes; else their number.
 impl<T: Float> std::fmt::Debug for Tape<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -94,12 +105,16 @@ impl<T: Float> Tape<T> {
     /// An empty tape whose values are on a device. See [`Device`].
     ///
     /// # Panics
-    /// If the elements are `f64` and the device has none.
+    /// If the elements are `f64` and the device has none; if the environment variable `COTANGENT_CHECKED`
+    /// is neither 0 nor 1. See [`checked`](Self::checked).
     #[track_caller]
     pub fn with_device(device: Device) -> Self {
         device.computes::<T>().unwrap_or_else(|error| panic!("{error}"));
         let tape = Tape::default();
-        tape.arena.borrow_mut().pool = Pool::on(device);
+        let mut arena = tape.arena.borrow_mut();
+        arena.pool = Pool::on(device);
+        arena.checked = all_checked();
+        drop(arena);
         tape
     }
 
@@ -109,7 +124,8 @@ impl<T: Float> Tape<T> {
     }
 
     /// An empty tape that searches every result and every gradient for NaN and infinity. For debugging: it
-    /// costs a pass over each result.
+    /// costs a pass over each result. With the environment variable `COTANGENT_CHECKED=1` all tapes do so,
+    /// those of a trainer and of the applications too.
     ///
     /// # Panics
     /// As [`new`](Self::new). Later, the first operation whose result or gradient is not finite panics, with
