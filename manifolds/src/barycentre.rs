@@ -256,8 +256,7 @@ pub mod formulas {
     use super::MapFormula;
 
     /// A sum of this size or less counts as a sum of no weights. Its gradient has its inverse as a
-    /// factor, and could overflow in `f32`. Dropout makes such sums: when a key with almost all the weight is
-    /// dropped.
+    /// factor, and could overflow in `f32`. Weights that are not normalised make such sums.
     const LEAST: f64 = 1e-30;
 
     /// `1/√q`; 1 where q is not positive.

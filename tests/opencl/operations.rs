@@ -184,6 +184,15 @@ fn attention_in_tiles() {
         same!(64.0, [[20, 4], [270, 4], [270, 3]], |v| {
             v[0].tape().pairs(EuclideanDistance, [v[0], v[1]], [], [], []).attend(v[2], weights, true)
         });
+        // More keys than one tile has, dropped with their weights or before these are normalised.
+        for keys in [false, true] {
+            same!(64.0, [[2, 20, 4], [2, 270, 4], [2, 270, 3]], |v| {
+                v[0].tape().training(rng::stream(2, 0, 0));
+                let pairs = v[0].tape().pairs(EuclideanDistance, [v[0], v[1]], [], [], []);
+                let pairs = if keys { pairs.drop_keys(0.4) } else { pairs.dropout(0.4) };
+                pairs.attend(v[2], weights, true)
+            });
+        }
         // Scores down to -100, and queries that attend to nothing.
         same!(256.0, [[30, 4], [20, 4], [20, 3]], |v| {
             let scale = v[0].tape().scalar(20.0);

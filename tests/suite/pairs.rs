@@ -189,6 +189,49 @@ fn attention_by_all_weights() {
     }
 }
 
+/// Dropped keys are hidden keys: the same results, gradients and derivatives. They are those whose weights
+/// dropout would drop. There are more keys than a tile has.
+#[test]
+fn dropped_keys_are_hidden() {
+    let (n, m) = (9, 300);
+    let inputs = [tensor(&[n, 3], 1), tensor(&[m, 3], 2), tensor(&[m, 2], 3)];
+    fn pairs<'t>(v: &[Var<'t, f64>]) -> Pairs<'t, f64> {
+        v[0].tape().training(rng::stream(4, 0, 0));
+        v[0].tape().pairs(ScaledDot, [v[0], v[1]], [], [], [v[0].tape().scalar(3.0)])
+    }
+    let each = Tensor::from_fn([m, m], |at| f64::from(u8::from(at / m == at % m)));
+    for weights in [Weights::Softmax, Weights::Sigmoid, Weights::NormalisedSigmoid] {
+        for causal in [false, true] {
+            let run = |dropped: bool| {
+                let tape = Tape::new();
+                let v = inputs.each_ref().map(|x| tape.variable(x));
+                let (pairs, values) = (pairs(&v), v[2]);
+                let y = if dropped {
+                    pairs.drop_keys(0.4).attend(values, weights, causal)
+                } else {
+                    let single = pairs.clone().dropout(0.4).attend(tape.constant(&each), weights, causal);
+                    let hidden = tape.scalar(1.0).masked_fill(single, 0.0);
+                    let count = hidden.sum().item();
+                    assert!((900.0..1250.0).contains(&count), "{count}");
+                    pairs.attend_masked(values, weights, hidden)
+                };
+                let (result, gradients) = (y.to_tensor(), tape.backward(weigh(y)));
+                (result, v.map(|x| gradients.wrt(x)))
+            };
+            let (dropped, hidden) = (run(true), run(false));
+            assert_close(&dropped.0, &hidden.0, 1e-14);
+            for (dropped, hidden) in dropped.1.iter().zip(&hidden.1) {
+                assert_close(dropped, hidden, 1e-13);
+            }
+            let directions: Vec<Tensor<f64>> = inputs.iter().map(|x| tensor(x.shape().axes(), 4)).collect();
+            let worst = check::forward_mode(&inputs, &directions, |v| {
+                weigh(pairs(v).drop_keys(0.4).attend(v[2], weights, causal))
+            });
+            assert!(worst < 1e-11, "{weights:?}: {worst:e}");
+        }
+    }
+}
+
 /// Squared distances of nearby rows far from the origin. Forward mode uses differences, as the reverse
 /// pass does, so that nothing cancels.
 #[test]

@@ -46,8 +46,19 @@ pub(crate) struct Attend<T: Storage> {
     pub(crate) causal: bool,
     /// Whether an input that broadcasts to `[…, n, m]` hides the keys where it is not 0.
     pub(crate) masked: bool,
-    /// Dropout of weights, `[…, n, m]`. Its numbers are not stored: each pass finds them again.
+    /// Dropout, `[…, n, m]`. Its numbers are not stored: each pass finds them again.
     pub(crate) dropout: Option<Box<Dropout>>,
+    /// What is dropped.
+    pub(crate) dropped: Dropped,
+}
+
+/// What dropout of attention sets to 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dropped {
+    /// Weights. The others become larger, so that the expected value of each stays the same.
+    Weights,
+    /// Keys, before weights are normalised: the weights of the others sum to 1. DropKey, Li et al. 2023.
+    Keys,
 }
 
 /// The inputs of attention.
@@ -101,6 +112,11 @@ impl<T: Storage> Hidden<'_, T> {
 }
 
 impl<T: Storage> Attend<T> {
+    /// The dropout, if it is this that is dropped.
+    pub(crate) fn dropout_of(&self, dropped: Dropped) -> Option<&Dropout> {
+        self.dropout.as_deref().filter(|_| self.dropped == dropped)
+    }
+
     pub(crate) fn split<'a, S>(&self, inputs: &'a [S]) -> Inputs<'a, S> {
         let (values, inputs) = inputs.split_last().expect("queries, keys, values");
         let (scored, hidden) = inputs.split_at(inputs.len() - usize::from(self.masked));
@@ -145,6 +161,24 @@ impl<T: Storage> Attend<T> {
         let (_, shape) = sizes(&shapes(scored), self.score.counts()).expect("checked");
         let read = Broadcast::new(hidden.shape.axes(), shape.axes()).expect("checked");
         Some(Hidden { elements: Elements { data: hidden.data, read }, m: s.m })
+    }
+
+    /// Lowers the scores of keys that are hidden or dropped to −∞, in a row of scores that begins at key
+    /// `start`. `query` is the row's number among all queries.
+    fn lower(&self, hidden: Option<&Hidden<'_, T>>, s: Sizes, query: usize, start: usize, scores: &mut [T]) {
+        if let Some(hidden) = hidden {
+            hidden.lower(query, start, scores);
+        }
+        if let Some(dropout) = self.dropout_of(Dropped::Keys) {
+            let mut numbers = [T::zero(); KEYS];
+            let numbers = &mut numbers[..scores.len()];
+            dropout.fill(query * s.m + start, numbers);
+            for (score, &number) in scores.iter_mut().zip(&*numbers) {
+                if number == T::zero() {
+                    *score = T::nearest(f64::NEG_INFINITY);
+                }
+            }
+        }
     }
 
     /// Scores of a tile, from its pairings.
@@ -241,10 +275,8 @@ impl<T: Storage> Attend<T> {
                 let scores = &mut scores[..n * keys.len()];
                 right.pairings(part.left(queries.clone()), keys.clone(), scores);
                 self.scores(part, s, queries.clone(), keys.clone(), scores);
-                if let Some(hidden) = hidden {
-                    for (i, row) in all.clone().zip(scores.chunks_exact_mut(keys.len())) {
-                        hidden.lower(i, keys.start, row);
-                    }
+                for (i, row) in all.clone().zip(scores.chunks_exact_mut(keys.len())) {
+                    self.lower(hidden, s, i, keys.start, row);
                 }
                 let running = Running { weights: self.weights, largest, sums, out, width };
                 dispatch_wide(
@@ -256,7 +288,7 @@ impl<T: Storage> Attend<T> {
                     #[inline(always)]
                     |(running, scores)| running.take::<Portable, 1>(scores),
                 );
-                if let Some(dropout) = &self.dropout {
+                if let Some(dropout) = self.dropout_of(Dropped::Weights) {
                     let mut numbers = [T::zero(); KEYS];
                     let numbers = &mut numbers[..keys.len()];
                     for (i, row) in all.zip(scores.chunks_exact_mut(keys.len())) {
@@ -332,7 +364,7 @@ impl<T: Storage> Attend<T> {
             for (dot, (g, out)) in dots.iter_mut().zip(g.chunks_exact(width).zip(out.chunks_exact(width))) {
                 *dot = T::nearest(line::dot(g, out));
             }
-            let mut numbers = [T::zero(); KEYS];
+            let (mut numbers, dropout) = ([T::zero(); KEYS], self.dropout_of(Dropped::Weights));
             let (x, g) = (part.left(queries.clone()), Matrix::new(g, n, width));
             for keys in self.keys(s, &queries) {
                 let all = b * s.n + queries.start..b * s.n + queries.end;
@@ -352,13 +384,11 @@ impl<T: Storage> Attend<T> {
                         let (p, unreached) =
                             weights[i * m + at..][..scores.len()].split_at_mut(reached.len());
                         p.copy_from_slice(reached);
-                        if let Some(hidden) = hidden {
-                            hidden.lower(all.start + i, keys.start + at, p);
-                        }
+                        self.lower(hidden, s, all.start + i, keys.start + at, p);
                         unreached.fill(T::zero());
                         upstream[scores.len() - beyond.len()..].fill(T::zero());
                         let numbers = &mut numbers[..reached.len()];
-                        if let Some(dropout) = &self.dropout {
+                        if let Some(dropout) = dropout {
                             dropout.fill((all.start + i) * s.m + keys.start + at, numbers);
                             multiply(&mut upstream[..reached.len()], numbers);
                         }
@@ -378,7 +408,7 @@ impl<T: Storage> Attend<T> {
                             #[inline(always)]
                             |row| row.scores_gradient::<1>(),
                         );
-                        if self.dropout.is_some() {
+                        if dropout.is_some() {
                             multiply(&mut weights[i * m + at..][..reached.len()], numbers);
                         }
                     });

@@ -11,7 +11,7 @@ use super::pair::{Tile, operands};
 use super::random;
 use super::scalar::PLAIN;
 use crate::formula::pair::PairForm;
-use crate::kernels::attend::{Attend, Inputs, Weights};
+use crate::kernels::attend::{Attend, Dropped, Inputs, Weights};
 use crate::kernels::pair::{Sizes, sizes};
 use crate::numbers::scalar::Scalar;
 use crate::numbers::storage::Storage;
@@ -68,15 +68,14 @@ impl<T: Storage> Attend<T> {
         let launch = launch.size(tile.sizes.m).size(tile.start).broadcast(read).keep(hidden.on(queue));
         launch.memory(scores).over(tile.count());
     }
-}
 
-impl<T: Storage> Attend<T> {
-    /// Multiplies what belongs to the weights of a tile by the numbers of dropout.
-    fn drop(&self, queue: &Queue, tile: Tile, weights: &Memory) {
-        let Some(dropout) = &self.dropout else { return };
+    /// If weights are dropped, multiplies what belongs to those of a tile by the numbers of dropout. If keys
+    /// are, lowers their scores to −∞.
+    fn drop(&self, queue: &Queue, tile: Tile, dropped: Dropped, elements: &Memory) {
+        let Some(dropout) = self.dropout_of(dropped) else { return };
         let Tile { sizes, start, columns } = tile;
         let sizes = [sizes.batch * sizes.n, columns, sizes.m, start];
-        random::drop_tile::<T>(queue, dropout, sizes, weights);
+        random::drop_tile::<T>(queue, dropout, dropped, sizes, elements);
     }
 }
 
@@ -97,6 +96,7 @@ impl<T: Storage> OnDevice<T> for Attend<T> {
             self.form().pairings::<T>(queue, tile, [&x, &y], &s);
             self.form().score::<T>(queue, tile, &operands(queue, &scored[2..]), self.causal, &s);
             self.hide(queue, inputs, tile, &s);
+            self.drop(queue, tile, Dropped::Keys, &s);
             let replace = |kernel: &'static str| {
                 queue.launch(&program, kernel).size(tile.count()).memory(&s).over(tile.count());
             };
@@ -109,7 +109,7 @@ impl<T: Storage> OnDevice<T> for Attend<T> {
                 let launch = queue.launch(&program, "weigh_tile").size(rows).size(tile.columns).size(width);
                 launch.memory(&s).memory(&largest).memory(&sums).memory(out).over_rows(team, rows);
             }
-            self.drop(queue, tile, &s);
+            self.drop(queue, tile, Dropped::Weights, &s);
             let v = Matrices::new(&values, m, width).from(tile.start * width);
             let (p, target) = (Matrices::new(&s, n, tile.columns), (out, 0, n * width));
             gemm::<T>(queue, [batch, n, tile.columns, width], p, v, target, true);
@@ -144,10 +144,11 @@ impl<T: Storage> OnDevice<T> for Attend<T> {
             copies::copy::<T>(queue, &s, &p, tile.count());
             self.form().score::<T>(queue, tile, &operands(queue, &scored[2..]), self.causal, &p);
             self.hide(queue, inputs, tile, &p);
+            self.drop(queue, tile, Dropped::Keys, &p);
             let g = Matrices::new(g, n, width);
             let v = Matrices::new(&values, m, width).from(start * width).transposed();
             gemm::<T>(queue, [batch, n, width, columns], g, v, (&u, 0, n * columns), false);
-            self.drop(queue, tile, &u);
+            self.drop(queue, tile, Dropped::Weights, &u);
             let normalised = |kernel: &'static str| {
                 let launch = queue.launch(&program, kernel).size(tile.count()).size(columns);
                 launch.memory(logs).memory(&dots)
@@ -158,7 +159,7 @@ impl<T: Storage> OnDevice<T> for Attend<T> {
                 Weights::NormalisedSigmoid => normalised("normalised_logistic_gradient"),
             };
             launch.memory(&p).memory(&u).over(tile.count());
-            self.drop(queue, tile, &p);
+            self.drop(queue, tile, Dropped::Weights, &p);
             if let Some(dv) = values_grad {
                 let target = (&**dv, start * width, m * width);
                 let p = Matrices::new(&p, n, columns).transposed();

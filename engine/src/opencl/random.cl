@@ -37,9 +37,12 @@ __kernel void dropout(DROPOUT, ulong n, __global elem *mask) {
     }
 }
 
-// Multiplies elements by the numbers of dropout. Those are of rows of m, the elements are columns from j0 on. A
-// work-item multiplies eight neighbours of a row: their draws lie in two blocks.
-__kernel void drop_tile(DROPOUT, ulong rows, ulong columns, ulong m, ulong j0, __global elem *tile) {
+// Multiplies elements by the numbers of dropout; if they are scores of `keys`, lowers those of dropped keys to
+// -infinity. The numbers are of rows of m, the elements are columns from j0 on. A work-item changes eight
+// neighbours of a row: their draws lie in two blocks.
+__kernel void drop_tile(
+    DROPOUT, ulong keys, ulong rows, ulong columns, ulong m, ulong j0, __global elem *tile
+) {
     const ulong parts = (columns + 7) / 8;
     const ulong r = get_global_id(0) / parts, c0 = get_global_id(0) % parts * 8;
     if (r >= rows) return;
@@ -50,6 +53,9 @@ __kernel void drop_tile(DROPOUT, ulong rows, ulong columns, ulong m, ulong j0, _
     for (ulong c = c0; c < columns && c < c0 + 8; c++) {
         const ulong w = first % 16 + 2 * (c - c0);
         const ulong draw = (ulong)x[w + 1] << 32 | x[w];
-        tile[r * columns + c] *= draw >> 11 < below ? 0 : (elem)kept;
+        const int dropped = draw >> 11 < below;
+        __global elem *x = tile + r * columns + c;
+        if (!keys) *x *= dropped ? 0 : (elem)kept;
+        else if (dropped) *x = -INFINITY;
     }
 }

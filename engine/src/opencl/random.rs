@@ -1,5 +1,6 @@
 //! Random draws on a device, from the same stream as on the host.
 
+use crate::kernels::attend::Dropped;
 use crate::kernels::dropout::Dropout;
 use crate::numbers::storage::Storage;
 use crate::tensor::device::memory::Memory;
@@ -31,14 +32,22 @@ pub(crate) fn dropout<T: Storage>(queue: &Queue, dropout: &Dropout, n: usize, ma
     launch.size(n).memory(mask).over((first + 2 * n).div_ceil(BLOCK));
 }
 
-/// Multiplies a tile by the numbers of dropout at its positions: columns from `start` on, in rows of `m`.
+/// Multiplies a tile by the numbers of dropout at its positions: columns from `start` on, in rows of `m`. If
+/// keys are dropped, lowers scores to −∞ instead.
 pub(crate) fn drop_tile<T: Storage>(
     queue: &Queue,
     dropout: &Dropout,
+    dropped: Dropped,
     [rows, columns, m, start]: [usize; 4],
     tile: &Memory,
 ) {
     let (launch, _) = launch::<T>(queue, "drop_tile", dropout);
-    let launch = launch.size(rows).size(columns).size(m).size(start).memory(tile);
+    let launch = launch
+        .size(usize::from(dropped == Dropped::Keys))
+        .size(rows)
+        .size(columns)
+        .size(m)
+        .size(start)
+        .memory(tile);
     launch.over(rows * columns.div_ceil(BLOCK / 2));
 }

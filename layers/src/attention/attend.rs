@@ -129,7 +129,9 @@ impl<'a, 't, T: Float> Attend<'a, 't, T> {
         Attend { values, ..self }
     }
 
-    /// Dropout of weights, while training.
+    /// Dropout of weights, while training. For a barycentre, which depends on the shares of the weights
+    /// alone, keys are dropped before the weights are normalised ([`Pairs::drop_keys`]): the same barycentre,
+    /// accurate also where hardly any weight is left. A query whose keys are all dropped gives 0.
     pub fn dropout(self, dropout: Dropout) -> Self {
         Attend { dropout, ..self }
     }
@@ -149,7 +151,13 @@ impl<'a, 't, T: Float> Attend<'a, 't, T> {
         let (queries, keys) = (queries.into(), keys.into());
         let values = without_padding(values.into(), self.mask);
         let weights = self.aggregated_weights();
-        let pairs = |keys| self.pairs(queries, keys).dropout(self.dropout.rate);
+        let pairs = |keys| {
+            let pairs = self.pairs(queries, keys);
+            match self.aggregation {
+                Aggregation::Sum => pairs.dropout(self.dropout.rate),
+                Aggregation::Barycentre => pairs.drop_keys(self.dropout.rate),
+            }
+        };
         self.aggregate(values, |values| match self.mask {
             Mask::None => pairs(keys).attend(values, weights, false),
             Mask::Causal => pairs(keys).attend(values, weights, true),
@@ -157,7 +165,8 @@ impl<'a, 't, T: Float> Attend<'a, 't, T> {
                 pairs(without_padding(keys, self.mask)).attend_masked(values, weights, hidden)
             }
             Mask::Hidden(_) => {
-                self.dropout.forward(self.weights(weights).weigh(queries, keys)).matmul(values)
+                let (scores, hidden) = self.weights(weights).stored(queries, keys);
+                self.drop(scores, hidden, |hidden| weights.normalise(scores, hidden)).matmul(values)
             }
         })
     }
@@ -178,8 +187,9 @@ impl<'a, 't, T: Float> Attend<'a, 't, T> {
         values: impl Into<Var<'t, T>>,
         edges: &Arc<Sparsity>,
     ) -> Var<'t, T> {
-        let attend = self.weights(self.aggregated_weights());
-        let weights = self.dropout.forward(attend.edge_weights(queries, keys, edges));
+        let scores = self.pairs(queries.into(), keys.into()).along(edges);
+        let weights = self.aggregated_weights();
+        let weights = self.drop(scores, None, |hidden| weights.normalise_edges(scores, hidden, edges));
         self.aggregate(values.into(), |values| weights.sparse_matmul(edges, values))
     }
 
@@ -196,7 +206,7 @@ impl<'a, 't, T: Float> Attend<'a, 't, T> {
         keys: impl Into<Var<'t, T>>,
         edges: &Arc<Sparsity>,
     ) -> Var<'t, T> {
-        self.weights.normalise_edges(self.pairs(queries.into(), keys.into()).along(edges), edges)
+        self.weights.normalise_edges(self.pairs(queries.into(), keys.into()).along(edges), None, edges)
     }
 
     /// The scores of all pairs, `[…, n, m]`, whatever the mask.
@@ -215,7 +225,14 @@ impl<'a, 't, T: Float> Attend<'a, 't, T> {
     /// If the shapes do not fit.
     #[track_caller]
     pub fn weigh(self, queries: impl Into<Var<'t, T>>, keys: impl Into<Var<'t, T>>) -> Var<'t, T> {
-        let scores = self.scores(queries, without_padding(keys.into(), self.mask));
+        let (scores, hidden) = self.stored(queries.into(), keys.into());
+        self.weights.normalise(scores, hidden)
+    }
+
+    /// The scores of all pairs, and the mask of those that are hidden, if there is one.
+    #[track_caller]
+    fn stored(self, queries: Var<'t, T>, keys: Var<'t, T>) -> (Var<'t, T>, Option<Var<'t, T>>) {
+        let scores = self.scores(queries, without_padding(keys, self.mask));
         let hidden = match self.mask {
             Mask::None => None,
             Mask::Hidden(hidden) => Some(hidden),
@@ -224,7 +241,26 @@ impl<'a, 't, T: Float> Attend<'a, 't, T> {
                 Some(scores.tape().causal_mask(shape.rows().width(), shape.width()))
             }
         };
-        self.weights.normalise(scores, hidden)
+        (scores, hidden)
+    }
+
+    /// The weights that `normalise` makes of scores, given which are hidden, with dropout: of the weights, or
+    /// for a barycentre of the keys, which are then hidden too.
+    #[track_caller]
+    fn drop(
+        self,
+        scores: Var<'t, T>,
+        hidden: Option<Var<'t, T>>,
+        normalise: impl FnOnce(Option<Var<'t, T>>) -> Var<'t, T>,
+    ) -> Var<'t, T> {
+        let (tape, rate) = (scores.tape(), self.dropout.rate);
+        if self.aggregation == Aggregation::Sum || rate == 0.0 || !tape.is_training() {
+            return *self.dropout.forward(normalise(hidden));
+        }
+        let one = tape.scalar(1.0);
+        let kept = one.broadcast_to(scores.shape()).dropout(rate);
+        let dropped = one.masked_fill(kept, 0.0);
+        normalise(Some(hidden.map_or(dropped, |hidden| dropped.masked_fill(hidden, 1.0))))
     }
 
     /// Queries and keys, paired by the score.

@@ -80,7 +80,7 @@ pub struct Attention<T: Float = f32> {
     /// How values become points, if they are put together as points: see [`Attend::values`].
     #[module(skip)]
     pub values: PointMap,
-    /// Dropout of weights, while training.
+    /// Dropout of weights, while training: see [`Attend::dropout`].
     #[module(skip)]
     pub dropout: Dropout,
 }

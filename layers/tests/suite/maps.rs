@@ -343,25 +343,59 @@ fn tiny_weights_have_the_shares_of_softmax() {
     check::<f64>([35.0, 200.0, 800.0]);
 }
 
-/// Where dropout leaves only weights of e^-95, whose gradients `f32` cannot hold, nothing is attended to.
+/// Where dropout leaves a key whose weight is e^-95, which `f32` cannot hold, the result is that key's value:
+/// with scores that are stored and not, and along edges.
 #[test]
-fn dropout_leaves_no_tiny_weights() {
+fn dropout_leaves_whole_shares() {
+    let all: Vec<(u32, u32)> = (0..64).flat_map(|i| [(i, 0), (i, 1)]).collect();
+    let edges = Arc::new(Sparsity::new(64, 2, &all));
+    let v: Tensor<f32> = uniform(&[2, 3], 1.5, &mut rng::stream(36, 3, 0)).cast();
     for values in PointMap::OF_VALUES {
         for weights in [Weights::Softmax, Weights::Sigmoid] {
-            let tape = Tape::<f32>::new();
-            tape.training(rng::stream(35, 3, 0));
-            let [q, k] = [Tensor::from_fn([64, 1], |_| 1.0), Tensor::new([2, 1], vec![0.0, -95.0])];
-            let v = uniform(&[2, 3], 1.5, &mut rng::stream(36, 3, 0)).cast();
-            let [q, k, v] = [q, k, v].map(|x| tape.variable(&x));
-            let attend = Attend::new(&score::Dot).sharpness(tape.scalar(1.0)).weights(weights);
-            let attend = attend.dropout(Dropout { rate: 0.5 }).aggregation(Aggregation::Barycentre);
-            let y = attend.values(values).forward(q, k, v);
-            let result = y.to_tensor();
-            let none = result.rows().filter(|row| *row == [0.0; 3]).count();
-            assert!((20..44).contains(&none), "{values:?}, {weights:?}: {none}");
-            let gradients = tape.backward(y.sum());
-            let finite = |x| gradients.wrt(x).data().iter().all(|g: &f32| g.is_finite());
-            assert!([q, k, v].into_iter().all(finite), "{values:?}, {weights:?}");
+            let run = |form: &str| {
+                let tape = Tape::<f32>::new();
+                tape.training(rng::stream(35, 3, 0));
+                let [q, k] = [Tensor::from_fn([64, 1], |_| 1.0), Tensor::new([2, 1], vec![0.0, -95.0])];
+                let [q, k, v] = [&q, &k, &v].map(|x| tape.variable(x));
+                let attend = Attend::new(&score::Dot).sharpness(tape.scalar(1.0)).weights(weights);
+                let attend = attend.dropout(Dropout { rate: 0.5 }).aggregation(Aggregation::Barycentre);
+                let attend = attend.values(values);
+                let y = match form {
+                    "edges" => attend.along_edges(q, k, v, &edges),
+                    // Sets of one query each, which share their keys.
+                    "stored" => {
+                        let none = tape.constant(&Tensor::zeros([1, 1]));
+                        attend.mask(none).forward(q.reshape([64, 1, 1]), k, v).reshape([64, 3])
+                    }
+                    _ => attend.forward(q, k, v),
+                };
+                let result = y.to_tensor();
+                let none = result.rows().filter(|row| *row == [0.0; 3]).count();
+                assert!((6..27).contains(&none), "{form}, {values:?}, {weights:?}: {none}");
+                let gradients = tape.backward(y.sum());
+                let gradients = [q, k, v].map(|x| gradients.wrt(x));
+                let finite = |g: &Tensor<f32>| g.data().iter().all(|g| g.is_finite());
+                assert!(gradients.iter().all(finite), "{form}, {values:?}, {weights:?}");
+                (result, gradients)
+            };
+            let (result, gradients) = run("tiles");
+            if values != PointMap::Polar {
+                // Of both keys the first has all the weight.
+                for row in result.rows().filter(|row| *row != [0.0; 3]) {
+                    let is = |value: &[f32]| row.iter().zip(value).all(|(y, v)| (y - v).abs() < 1e-5);
+                    assert!(is(v.row(0)) || is(v.row(1)), "{values:?}, {weights:?}: {row:?}");
+                }
+                let second = result.rows().filter(|row| (row[0] - v.row(1)[0]).abs() < 1e-5).count();
+                assert!((6..27).contains(&second), "{values:?}, {weights:?}: {second}");
+            }
+            for form in ["edges", "stored"] {
+                let (others, other_gradients) = run(form);
+                close(&others.cast(), &result.cast(), 1e-6);
+                for (have, want) in other_gradients.iter().zip(&gradients) {
+                    // A rounding error of the weights' gradients, times a key of 95.
+                    close(&have.cast(), &want.cast(), 1e-3);
+                }
+            }
         }
     }
 }

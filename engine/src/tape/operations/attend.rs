@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::kernels::attend::{Attend, Inputs, Weights, causal_reach};
+use crate::kernels::attend::{Attend, Dropped, Inputs, Weights, causal_reach};
 use crate::tape::Tape;
 use crate::tape::arena::Op;
 use crate::tape::float::Float;
@@ -24,31 +24,43 @@ impl Weights {
     #[track_caller]
     #[inline(never)]
     pub fn normalise<'t, T: Float>(self, scores: Var<'t, T>, hidden: Option<Var<'t, T>>) -> Var<'t, T> {
+        self.normalised(scores, hidden, |scores| scores.softmax(-1))
+    }
+
+    /// The weights of the scores of edges, `[edges]` or `[edges, heads]`: of the edges of each row if they
+    /// are normalised. They are exactly 0 where `hidden` is not 0, as in [`normalise`](Self::normalise).
+    ///
+    /// # Panics
+    /// If there are not as many scores as edges, or `hidden` does not broadcast to them.
+    #[track_caller]
+    #[inline(never)]
+    pub fn normalise_edges<'t, T: Float>(
+        self,
+        scores: Var<'t, T>,
+        hidden: Option<Var<'t, T>>,
+        edges: &Arc<Sparsity>,
+    ) -> Var<'t, T> {
+        assert_eq!(scores.shape().axes().first(), Some(&edges.pairs().len()), "one score for each edge");
+        self.normalised(scores, hidden, |scores| scores.segment_softmax(edges))
+    }
+
+    /// The weights of scores, some of which may be hidden, given the softmax.
+    #[track_caller]
+    fn normalised<'t, T: Float>(
+        self,
+        scores: Var<'t, T>,
+        hidden: Option<Var<'t, T>>,
+        softmax: impl FnOnce(Var<'t, T>) -> Var<'t, T>,
+    ) -> Var<'t, T> {
         // The lowest finite score has weight 0 in a softmax with other scores. Where all keys of a query are
         // hidden, the softmax of these scores is finite, and the second fill sets it to 0.
         let lowered = hidden.map_or(scores, |hidden| scores.masked_fill(hidden, -T::LARGEST));
         let weights = match self {
-            Weights::Softmax => lowered.softmax(-1),
+            Weights::Softmax => softmax(lowered),
             Weights::Sigmoid => lowered.sigmoid(),
-            Weights::NormalisedSigmoid => lowered.log_sigmoid().softmax(-1),
+            Weights::NormalisedSigmoid => softmax(lowered.log_sigmoid()),
         };
         hidden.map_or(weights, |hidden| weights.masked_fill(hidden, 0.0))
-    }
-
-    /// The weights of the scores of edges, `[edges]` or `[edges, heads]`: of the edges of each row if they
-    /// are normalised.
-    ///
-    /// # Panics
-    /// If there are not as many scores as edges.
-    #[track_caller]
-    #[inline(never)]
-    pub fn normalise_edges<'t, T: Float>(self, scores: Var<'t, T>, edges: &Arc<Sparsity>) -> Var<'t, T> {
-        assert_eq!(scores.shape().axes().first(), Some(&edges.pairs().len()), "one score for each edge");
-        match self {
-            Weights::Softmax => scores.segment_softmax(edges),
-            Weights::Sigmoid => scores.sigmoid(),
-            Weights::NormalisedSigmoid => scores.log_sigmoid().segment_softmax(edges),
-        }
     }
 }
 
@@ -108,7 +120,8 @@ impl<'t, T: Float> Pairs<'t, T> {
         let [queries, keys] = [0, 1].map(|i| self.inputs[i].shape());
         let count = queries.rows().elements() * keys.rows().width();
         let dropout = self.tape.draw_dropout(self.rate, count).map(Box::new);
-        let attend = Attend { score: self.kernels.score, weights, causal, masked, dropout };
+        let (score, dropped) = (self.kernels.score, self.dropped);
+        let attend = Attend { score, weights, causal, masked, dropout, dropped };
         self.tape.record(Op::Attend(attend), &inputs)
     }
 }
@@ -149,10 +162,16 @@ impl<T: Float> Operation<T> for Attend<T> {
             tape.causal_mask(shape.rows().width(), shape.width())
         });
         let hidden = causal.or(hidden.copied());
-        let mut weights = self.weights.normalise(scores, hidden);
-        if let Some(dropout) = &self.dropout {
-            weights = weights * tape.dropout_mask(weights.shape(), dropout);
-        }
+        let kept = self.dropout.as_deref().map(|dropout| tape.dropout_mask(scores.shape(), dropout));
+        let weights = match (kept, self.dropped) {
+            (None, _) => self.weights.normalise(scores, hidden),
+            (Some(kept), Dropped::Weights) => self.weights.normalise(scores, hidden) * kept,
+            (Some(kept), Dropped::Keys) => {
+                let dropped = tape.scalar(1.0).masked_fill(kept, 0.0);
+                let hidden = hidden.map_or(dropped, |hidden| dropped.masked_fill(hidden, 1.0));
+                self.weights.normalise(scores, Some(hidden))
+            }
+        };
         let stored = weights.matmul(*values);
         let given: SmallVec<[(Var<'t, T>, Var<'t, T>); 6]> =
             inputs.iter().zip(tangents).filter_map(|(x, tangent)| tangent.map(|t| (*x, t))).collect();

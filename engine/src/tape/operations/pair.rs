@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 
 use crate::formula::pair::{PairFormula, Pairing};
 use crate::formula::per_type::Compiled;
+use crate::kernels::attend::Dropped;
 use crate::kernels::pair::{Pair, PairKernel, PairKernels, elementwise, sizes};
 use crate::numbers::parallel;
 use crate::tape::Tape;
@@ -43,8 +44,9 @@ pub struct Pairs<'t, T: Float> {
     pub(super) kernels: &'static PairKernels<T>,
     /// x, y, numbers of left rows, of right rows, parameters.
     pub(super) inputs: SmallVec<[Var<'t, T>; 6]>,
-    /// The rate of dropout.
+    /// The rate of dropout, and what is dropped.
     pub(super) rate: f64,
+    pub(super) dropped: Dropped,
 }
 
 impl<'t, T: Float> Pairs<'t, T> {
@@ -70,7 +72,7 @@ impl<'t, T: Float> Pairs<'t, T> {
         );
         let mut inputs: SmallVec<[Var<'t, T>; 6]> = SmallVec::from_slice(&[x, y]);
         inputs.extend(numbers.into_iter().flatten().chain(params).copied());
-        Pairs { tape: x.tape(), kernels, inputs, rate: 0.0 }
+        Pairs { tape: x.tape(), kernels, inputs, rate: 0.0, dropped: Dropped::Weights }
     }
 
     /// Dropout of the weights of attention at this rate, on a tape that is
@@ -81,7 +83,18 @@ impl<'t, T: Float> Pairs<'t, T> {
     #[track_caller]
     pub fn dropout(self, rate: f64) -> Self {
         assert!((0.0..1.0).contains(&rate), "dropout: a rate of {rate}");
-        Pairs { rate, ..self }
+        Pairs { rate, dropped: Dropped::Weights, ..self }
+    }
+
+    /// As [`dropout`](Self::dropout), but of the pairs of queries and keys, before weights are normalised: a
+    /// query does not attend to its dropped keys, and normalised weights of the others sum to 1. It takes
+    /// the same draws. DropKey, Li et al. 2023.
+    ///
+    /// # Panics
+    /// If the rate is not in [0, 1).
+    #[track_caller]
+    pub fn drop_keys(self, rate: f64) -> Self {
+        Pairs { dropped: Dropped::Keys, ..self.dropout(rate) }
     }
 
     /// The scores of all pairs: `[…, n, m]`.

@@ -196,7 +196,7 @@ fn nothing_to_attend_to_has_weights_of_zero() {
                 let edges: Vec<(u32, u32)> = (0..width as u32).map(|c| (0, c)).collect();
                 let edges = Arc::new(Sparsity::new(1, width, &edges));
                 let scores = Tensor::new([width], x.row(2).to_vec());
-                let (y, dx) = differentiated(&scores, |x| weights.normalise_edges(x, &edges));
+                let (y, dx) = differentiated(&scores, |x| weights.normalise_edges(x, None, &edges));
                 assert!(y.iter().chain(&dx).all(|&y| y == T::zero()), "{y:?} {dx:?}");
             }
         }
