@@ -70,6 +70,15 @@ pub trait Task: Sync {
         options.set_aside(|name| Self::FILES.contains(&name))
     }
 
+    /// Gives the model what it needs for its first step. A resumed run has it from its checkpoint.
+    ///
+    /// # Errors
+    /// If training cannot begin.
+    fn prepare(&self, model: &mut Self::Model, tape: &mut Tape<Self::Number>) -> Result<()> {
+        let _ = (model, tape);
+        Ok(())
+    }
+
     /// The mean loss of training items.
     fn loss<'t>(
         &self,
@@ -253,6 +262,9 @@ fn epochs<K: Task>(
     }
     trainer.check()?;
     task.begin(&name, options)?;
+    if !options.resume {
+        task.prepare(model, tape)?;
+    }
     let history = trainer.run(
         model,
         &mut optimiser,
@@ -364,6 +376,7 @@ mod tests {
         /// The number of epochs after which it ends.
         ends: usize,
         steps: AtomicUsize,
+        prepared: AtomicUsize,
         /// The number after each epoch.
         seen: Mutex<Vec<f64>>,
     }
@@ -378,6 +391,7 @@ mod tests {
                 validations: validations.to_vec(),
                 ends: usize::MAX,
                 steps: AtomicUsize::new(0),
+                prepared: AtomicUsize::new(0),
                 seen: Mutex::new(Vec::new()),
             }
         }
@@ -420,6 +434,10 @@ mod tests {
             let Toy { keeps_best, average, checkpoint_each_epoch, .. } = *self;
             let recipe = Recipe::new(RiemannianAdam::new(0.1)?);
             Ok(Recipe { keeps_best, average, checkpoint_each_epoch, ..recipe })
+        }
+        fn prepare(&self, _: &mut Self::Model, _: &mut Tape<f64>) -> Result<()> {
+            self.prepared.fetch_add(1, Ordering::Relaxed);
+            Ok(())
         }
         fn loss<'t>(&self, model: &Self::Model, tape: &'t Tape<f64>, _: &[u32]) -> Var<'t, f64> {
             self.steps.fetch_add(1, Ordering::Relaxed);
@@ -484,7 +502,8 @@ mod tests {
             assert!(error.contains("no further validation"), "{error}");
             let toy = Toy { checkpoint_each_epoch, ..Toy::new(&[1.0; 4]) };
             toy.fit(directory.path(), true).unwrap();
-            assert_eq!(toy.steps.into_inner(), steps);
+            assert_eq!(toy.steps.load(Ordering::Relaxed), steps);
+            assert_eq!([failing, toy].map(|toy| toy.prepared.into_inner()), [1, 0]);
         }
     }
 

@@ -55,7 +55,7 @@ impl Reference {
     ///
     /// # Errors
     /// If a value of the network is not finite.
-    pub(super) fn greedy_gap(&self, rollout: Rollout<'_>) -> Result<f64, NotFinite> {
+    pub(super) fn greedy_gap(&self, mut rollout: Rollout<'_>) -> Result<f64, NotFinite> {
         let gaps = self.gaps(&rollout.greedy(&self.instances)?);
         Ok(gaps.iter().sum::<f64>() / gaps.len() as f64)
     }
@@ -76,7 +76,7 @@ impl Tours {
     /// # Errors
     /// If a value of the network is not finite.
     pub(super) fn new(
-        rollout: Rollout<'_>,
+        mut rollout: Rollout<'_>,
         instances: &[Vec<City>],
         distances: &[Distances],
         decoding: Decoding,

@@ -13,10 +13,10 @@ use super::state::State;
 const TOGETHER: usize = 64;
 
 /// Tours by a network and a policy. All start at city 0.
-#[derive(Clone, Copy)]
 pub(super) struct Rollout<'a> {
     pub(super) network: &'a ValueNetwork,
-    pub(super) device: &'a Device,
+    /// What it computes on; other tapes are made if several threads compute.
+    pub(super) tape: &'a mut Tape<f32>,
 }
 
 /// A value that is no finite number.
@@ -30,58 +30,27 @@ impl Rollout<'_> {
     /// # Errors
     /// If a value is not finite.
     pub(super) fn tours<'c>(
-        &self,
+        &mut self,
         count: usize,
         policy: Policy,
         cities: impl Fn(usize) -> &'c [City] + Sync,
         rng: impl Fn(usize) -> Rng + Sync,
     ) -> Result<Vec<Vec<usize>>, NotFinite> {
         let chunks: Vec<usize> = (0..count).step_by(TOGETHER).collect();
-        let mut tape = Tape::with_device(self.device.clone());
-        let tours = each_batch(&mut tape, &chunks, |tape, &first| {
+        let network = self.network;
+        let tours = each_batch(self.tape, &chunks, |tape, &first| {
             let numbers = first..count.min(first + TOGETHER);
             let (cities, rngs) = numbers.map(|number| (cities(number), rng(number))).unzip();
-            self.side_by_side(tape, policy, cities, rngs)
+            side_by_side(network, tape, policy, cities, rngs)
         });
         Ok(tours.into_iter().collect::<Result<Vec<_>, _>>()?.concat())
-    }
-
-    fn side_by_side(
-        &self,
-        tape: &mut Tape<f32>,
-        policy: Policy,
-        cities: Vec<&[City]>,
-        mut rngs: Vec<Rng>,
-    ) -> Result<Vec<Vec<usize>>, NotFinite> {
-        let n = cities[0].len();
-        let mut tours = vec![vec![0]; cities.len()];
-        // The last city needs no choice.
-        for _ in 2..n {
-            tape.reset();
-            let states: Vec<State<'_>> =
-                tours.iter().zip(&cities).map(|(tour, cities)| State { cities, tour }).collect();
-            let values = self.network.values(tape, &states).to_tensor();
-            if !values.data().iter().all(|value| value.is_finite()) {
-                return Err(NotFinite);
-            }
-            let rows = values.data().chunks_exact(n).zip(&mut rngs);
-            let chosen: Vec<usize> = (states.iter().zip(rows))
-                .map(|(state, (values, rng))| policy.choose(values, &state.open(), rng))
-                .collect();
-            tours.iter_mut().zip(chosen).for_each(|(tour, city)| tour.push(city));
-        }
-        for (tour, cities) in tours.iter_mut().zip(&cities) {
-            let last = State { cities, tour }.open();
-            tour.extend(last);
-        }
-        Ok(tours)
     }
 
     /// The greedy tour of each instance.
     ///
     /// # Errors
     /// If a value is not finite.
-    pub(super) fn greedy(&self, instances: &[Vec<City>]) -> Result<Vec<Vec<usize>>, NotFinite> {
+    pub(super) fn greedy(&mut self, instances: &[Vec<City>]) -> Result<Vec<Vec<usize>>, NotFinite> {
         let rng = |number: usize| rng::stream(0, "greedy", number as u64); // not drawn from
         self.tours(instances.len(), Policy::Greedy, |number| &instances[number], rng)
     }
@@ -92,7 +61,7 @@ impl Rollout<'_> {
     /// # Errors
     /// If a value is not finite.
     pub(super) fn best_of_samples(
-        &self,
+        &mut self,
         instances: &[Vec<City>],
         distances: &[Distances],
         [samples, seed]: [u64; 2],
@@ -109,4 +78,36 @@ impl Rollout<'_> {
         });
         Ok(best.collect())
     }
+}
+
+/// Tours of as many cities each, city by city.
+fn side_by_side(
+    network: &ValueNetwork,
+    tape: &mut Tape<f32>,
+    policy: Policy,
+    cities: Vec<&[City]>,
+    mut rngs: Vec<Rng>,
+) -> Result<Vec<Vec<usize>>, NotFinite> {
+    let n = cities[0].len();
+    let mut tours = vec![vec![0]; cities.len()];
+    // The last city needs no choice.
+    for _ in 2..n {
+        tape.reset();
+        let states: Vec<State<'_>> =
+            tours.iter().zip(&cities).map(|(tour, cities)| State { cities, tour }).collect();
+        let values = network.values(tape, &states).to_tensor();
+        if !values.data().iter().all(|value| value.is_finite()) {
+            return Err(NotFinite);
+        }
+        let rows = values.data().chunks_exact(n).zip(&mut rngs);
+        let chosen: Vec<usize> = (states.iter().zip(rows))
+            .map(|(state, (values, rng))| policy.choose(values, &state.open(), rng))
+            .collect();
+        tours.iter_mut().zip(chosen).for_each(|(tour, city)| tour.push(city));
+    }
+    for (tour, cities) in tours.iter_mut().zip(&cities) {
+        let last = State { cities, tour }.open();
+        tour.extend(last);
+    }
+    Ok(tours)
 }

@@ -222,11 +222,12 @@ fn values_follow_the_cities() {
 fn tours_are_complete_and_more_samples_are_not_worse() {
     let config = parsed("--cities 6");
     let agent = agent(&config);
-    let rollout = Rollout { network: &agent.online, device: &Device::cpu() };
+    let (network, tape) = (&agent.online, &mut Tape::new());
+    let mut rollout = Rollout { network, tape };
     let instances: Vec<Vec<City>> = (0..3).map(|number| uniform(6, 5, "test", number)).collect();
     let distances: Vec<Distances> = instances.iter().map(|cities| Distances::new(cities)).collect();
     let greedy = rollout.greedy(&instances).unwrap();
-    let best = |samples: u64, temperature: f64| {
+    let mut best = |samples: u64, temperature: f64| {
         rollout.best_of_samples(&instances, &distances, [samples, 1], temperature).unwrap()
     };
     assert_eq!(best(2, 1e-9), greedy);

@@ -37,11 +37,7 @@ pub fn train(config: &TourConfig, scores: &Scores, options: &RunOptions) -> Resu
     let validation =
         Reference::new(config.cities, config.validation_instances, config.data_seed, "validation");
     let task = TourTask { config, options, validation, tested: OnceLock::new() };
-    let mut agent = Agent::new(config, &*score);
-    // A resumed run gets its memory from the checkpoint.
-    task.explore(&mut agent, 0)
-        .map_err(|NotFinite| TrainError::Other("an initial value is not finite".into()))?;
-    task::fit(&task, agent, options)
+    task::fit(&task, Agent::new(config, &*score), options)
 }
 
 /// A training and its test.
@@ -54,22 +50,28 @@ struct TourTask<'a> {
 }
 
 impl TourTask<'_> {
-    fn rollout<'r>(&'r self, agent: &'r Agent) -> Rollout<'r> {
-        Rollout { network: &agent.online, device: &self.options.device }
-    }
-
     /// The mean gap of greedy tours. Then the target network becomes the online network, and the memory gets
     /// the tours of the next epoch.
-    fn end_epoch(&self, agent: &mut Agent, before: &History) -> std::result::Result<f64, NotFinite> {
-        let gap = self.validation.greedy_gap(self.rollout(agent))?;
+    fn end_epoch(
+        &self,
+        agent: &mut Agent,
+        before: &History,
+        tape: &mut Tape<f32>,
+    ) -> std::result::Result<f64, NotFinite> {
+        let gap = self.validation.greedy_gap(Rollout { network: &agent.online, tape })?;
         agent.renew_target();
-        self.explore(agent, before.epochs.len() as u64 + 1)?;
+        self.explore(agent, before.epochs.len() as u64 + 1, tape)?;
         Ok(gap)
     }
 
     /// Puts the tours into the memory that an epoch, from 0 on, begins with. The random stream is named
     /// `"exploration"`.
-    fn explore(&self, agent: &mut Agent, epoch: u64) -> std::result::Result<(), NotFinite> {
+    fn explore(
+        &self,
+        agent: &mut Agent,
+        epoch: u64,
+        tape: &mut Tape<f32>,
+    ) -> std::result::Result<(), NotFinite> {
         let &TourConfig { cities, seed, epoch_tours, .. } = self.config;
         let first = epoch * epoch_tours;
         let instances: Vec<Vec<City>> =
@@ -77,7 +79,8 @@ impl TourTask<'_> {
         let rng = |number: usize| rng::stream(seed, "exploration", first + number as u64);
         let policy = Policy::Explore(self.config.epsilon(epoch));
         let cities = |number: usize| &instances[number][..];
-        let tours = self.rollout(agent).tours(instances.len(), policy, cities, rng)?;
+        let mut rollout = Rollout { network: &agent.online, tape };
+        let tours = rollout.tours(instances.len(), policy, cities, rng)?;
         agent.remember(first, &tours);
         Ok(())
     }
@@ -109,23 +112,29 @@ impl<'a> Task for TourTask<'a> {
         Ok(Recipe { schedule, parts: PARTS, keeps_best: false, ..Recipe::new(adam) })
     }
 
+    /// The tours of the first epoch.
+    fn prepare(&self, agent: &mut Agent, tape: &mut Tape<f32>) -> Result<()> {
+        let explored = self.explore(agent, 0, tape);
+        Ok(explored.map_err(|NotFinite| TrainError::Other("an initial value is not finite".into()))?)
+    }
+
     fn loss<'t>(&self, agent: &Agent, tape: &'t Tape<f32>, items: &[u32]) -> Var<'t, f32> {
         agent.loss(tape, items)
     }
 
-    fn validate(&self, agent: &mut Agent, before: &History, _: &mut Tape<f32>) -> Result<f64> {
-        Ok(self.end_epoch(agent, before).unwrap_or(f64::NAN))
+    fn validate(&self, agent: &mut Agent, before: &History, tape: &mut Tape<f32>) -> Result<f64> {
+        Ok(self.end_epoch(agent, before, tape).unwrap_or(f64::NAN))
     }
 
     fn more_figures(&self, now: &Progress<'_>) -> Vec<Figure> {
         vec![Figure::new("epsilon", self.config.epsilon(now.history.epochs.len() as u64), 2)]
     }
 
-    fn test(&self, agent: &mut Agent, history: &History, _: &mut Tape<f32>) -> Result<TourMetrics> {
+    fn test(&self, agent: &mut Agent, history: &History, tape: &mut Tape<f32>) -> Result<TourMetrics> {
         let TourTask { config, options, .. } = *self;
         save_model(&agent.online, &options.out.join(MODEL), Some(&self.name(0)))?;
         let test = Reference::new(config.cities, config.test_instances, config.data_seed, "test");
-        let rollout = self.rollout(agent);
+        let rollout = Rollout { network: &agent.online, tape };
         let tours = Tours::new(rollout, &test.instances, &test.distances, config.decoding, config.data_seed)
             .map_err(|NotFinite| TrainError::Other("a value of the last network is not finite".into()))?;
         let lengths: Vec<f64> =

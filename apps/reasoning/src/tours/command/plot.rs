@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use cotangent::prelude::Tape;
 use cotangent_apps_common::attention::Scores;
 use cotangent_apps_common::command_line::{OUT, RUN};
 use cotangent_apps_common::device::DeviceOption;
@@ -44,7 +45,7 @@ impl Plot {
         let cities = trained.config.cities;
         self.threads.start()?.run(|| {
             let reference = Reference::new(cities, pictures::ROWS, *seed, "plot");
-            let rollout = Rollout { network: &network, device: &device };
+            let rollout = Rollout { network: &network, tape: &mut Tape::with_device(device) };
             let Reference { instances, distances, .. } = &reference;
             let tours = Tours::new(rollout, instances, distances, *decoding, *seed)
                 .map_err(|NotFinite| AppError::content(model, "a value of the model is not finite"))?;

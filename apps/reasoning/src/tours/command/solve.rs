@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use cotangent::engine::files::atomic;
+use cotangent::prelude::Tape;
 use cotangent_apps_common::attention::Scores;
 use cotangent_apps_common::command_line::RUN;
 use cotangent_apps_common::device::DeviceOption;
@@ -135,7 +136,7 @@ impl Solve {
         if trained.config.cities != coordinates.cities.len() {
             say!("the model was trained with {} cities", trained.config.cities);
         }
-        let rollout = Rollout { network: &network, device: &device };
+        let rollout = Rollout { network: &network, tape: &mut Tape::with_device(device) };
         let instance = [in_unit_square(&coordinates.cities)];
         let measured = std::slice::from_ref(distances);
         let tours = Tours::new(rollout, &instance, measured, self.decoding, self.seed)
