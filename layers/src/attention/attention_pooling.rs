@@ -1,7 +1,7 @@
 //! Attention that pools a sequence to one point: López & Strube 2020, section 4.4.
 
 use cotangent_engine::rng::Rng;
-use cotangent_engine::{Float, Tensor, Var};
+use cotangent_engine::{Float, Tensor, Var, Weights};
 use cotangent_manifolds::{Euclidean, Manifold, Module, Param, Point};
 
 use crate::linear::Linear;
@@ -100,7 +100,7 @@ impl<M: Manifold, T: Float> AttentionPooling<M, T> {
         match x.ended() {
             Some(ended) => {
                 let ended = ended.slice(0, 0..len).permute(&[1, 0]);
-                scores.masked_fill(ended, f64::NEG_INFINITY).softmax(-1)
+                Weights::Softmax.normalise(scores, Some(ended))
             }
             None => scores.softmax(-1),
         }

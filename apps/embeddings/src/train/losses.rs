@@ -61,7 +61,7 @@ impl<'t, T: Float> Losses<'_, 't, T> {
         let mask = all_pairs::mask(&self.sampler.neighbours, &heads, negatives);
         let mask = tape.constant(&Tensor::new([batch, negatives.len()], mask));
         let positive = self.parameters.points.manifold().dist(&u, &v).reshape([batch, 1]);
-        loss::ranking(Var::concat(&[positive, to_negatives.masked_fill(mask, f64::INFINITY)], 1))
+        loss::ranking(Var::concat(&[positive, to_negatives.masked_fill(mask, T::LARGEST)], 1))
     }
 
     /// The max-margin loss of each pair by the energies of cones.
