@@ -190,44 +190,63 @@ fn attention_by_all_weights() {
 }
 
 /// Dropped keys are hidden keys: the same results, gradients and derivatives. They are those whose weights
-/// dropout would drop. There are more keys than a tile has.
+/// dropout would drop. There are more keys than a tile has, two batch entries, and keys that are hidden anyway.
+/// A query that is NaN has a result that is NaN.
 #[test]
 fn dropped_keys_are_hidden() {
-    let (n, m) = (9, 300);
-    let inputs = [tensor(&[n, 3], 1), tensor(&[m, 3], 2), tensor(&[m, 2], 3)];
+    let (n, m) = (5, 300);
+    let inputs = [tensor(&[2, n, 3], 1), tensor(&[2, m, 3], 2), tensor(&[2, m, 2], 3)];
+    let mask = Tensor::from_fn([n, m], |at| f64::from(u8::from(at * at % 11 < 4)));
     fn pairs<'t>(v: &[Var<'t, f64>]) -> Pairs<'t, f64> {
         v[0].tape().training(rng::stream(4, 0, 0));
         v[0].tape().pairs(ScaledDot, [v[0], v[1]], [], [], [v[0].tape().scalar(3.0)])
     }
-    let each = Tensor::from_fn([m, m], |at| f64::from(u8::from(at / m == at % m)));
+    let each = Tensor::from_fn([2, m, m], |at| f64::from(u8::from(at / m % m == at % m)));
     for weights in [Weights::Softmax, Weights::Sigmoid, Weights::NormalisedSigmoid] {
-        for causal in [false, true] {
-            let run = |dropped: bool| {
+        for (causal, mask) in [(false, None), (true, None), (false, Some(&mask))] {
+            fn attend<'t>(
+                pairs: &Pairs<'t, f64>,
+                values: Var<'t, f64>,
+                weights: Weights,
+                (causal, mask): (bool, Option<&Tensor<f64>>),
+            ) -> Var<'t, f64> {
+                match mask {
+                    Some(mask) => pairs.attend_masked(values, weights, values.tape().constant(mask)),
+                    None => pairs.attend(values, weights, causal),
+                }
+            }
+            let run = |inputs: &[Tensor<f64>; 3], dropped: bool| {
                 let tape = Tape::new();
                 let v = inputs.each_ref().map(|x| tape.variable(x));
-                let (pairs, values) = (pairs(&v), v[2]);
+                let pairs = pairs(&v);
                 let y = if dropped {
-                    pairs.drop_keys(0.4).attend(values, weights, causal)
+                    attend(&pairs.drop_keys(0.4), v[2], weights, (causal, mask))
                 } else {
-                    let single = pairs.clone().dropout(0.4).attend(tape.constant(&each), weights, causal);
+                    let single = pairs.clone().dropout(0.4);
+                    let single = attend(&single, tape.constant(&each), weights, (causal, mask));
                     let hidden = tape.scalar(1.0).masked_fill(single, 0.0);
-                    let count = hidden.sum().item();
-                    assert!((900.0..1250.0).contains(&count), "{count}");
-                    pairs.attend_masked(values, weights, hidden)
+                    let share = hidden.mean().item();
+                    let want = if mask.is_some() { 0.6..0.75 } else { 0.37..0.43 };
+                    assert!(want.contains(&share), "{share}");
+                    pairs.attend_masked(v[2], weights, hidden)
                 };
                 let (result, gradients) = (y.to_tensor(), tape.backward(weigh(y)));
                 (result, v.map(|x| gradients.wrt(x)))
             };
-            let (dropped, hidden) = (run(true), run(false));
+            let (dropped, hidden) = (run(&inputs, true), run(&inputs, false));
             assert_close(&dropped.0, &hidden.0, 1e-14);
             for (dropped, hidden) in dropped.1.iter().zip(&hidden.1) {
                 assert_close(dropped, hidden, 1e-13);
             }
             let directions: Vec<Tensor<f64>> = inputs.iter().map(|x| tensor(x.shape().axes(), 4)).collect();
             let worst = check::forward_mode(&inputs, &directions, |v| {
-                weigh(pairs(v).drop_keys(0.4).attend(v[2], weights, causal))
+                weigh(attend(&pairs(v).drop_keys(0.4), v[2], weights, (causal, mask)))
             });
             assert!(worst < 1e-11, "{weights:?}: {worst:e}");
+            let mut spoilt = inputs.clone();
+            spoilt[0].row_mut(3)[1] = f64::NAN;
+            let result = run(&spoilt, true).0;
+            assert!(result.rows().enumerate().all(|(i, row)| row.iter().all(|y| y.is_nan() == (i == 3))));
         }
     }
 }

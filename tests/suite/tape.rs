@@ -261,11 +261,11 @@ fn a_checked_tape_names_the_first_operation_that_is_not_finite() {
     assert!(message.contains("tape.rs"), "{message}");
 }
 
-/// A process reads the environment once, so this test runs itself in a child process.
+/// A process reads the environment once, so this test runs itself in child processes.
 #[test]
 fn the_environment_checks_all_tapes() {
-    const NAME: &str = "COTANGENT_CHECKED";
-    if std::env::var_os(NAME).is_some() {
+    const CHILD: &str = "COTANGENT_TEST_CHECKED";
+    if std::env::var_os(CHILD).is_some() {
         let tape = Tape::<f64>::with_device(Device::cpu());
         let _ = tape.scalar(0.0).ln();
         return;
@@ -276,7 +276,8 @@ fn the_environment_checks_all_tapes() {
         ("yes", Some("COTANGENT_CHECKED=yes: 0 or 1 is needed")),
     ] {
         let mut child = std::process::Command::new(std::env::current_exe().unwrap());
-        child.args(["--exact", "tape::the_environment_checks_all_tapes"]).env(NAME, value);
+        child.args(["--exact", "tape::the_environment_checks_all_tapes"]).env(CHILD, "1");
+        child.env("COTANGENT_CHECKED", value);
         let output = child.output().unwrap();
         assert_eq!(output.status.success(), says.is_none(), "{value}");
         let printed = String::from_utf8_lossy(&output.stdout);

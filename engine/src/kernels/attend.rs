@@ -52,10 +52,10 @@ pub(crate) struct Attend<T: Storage> {
     pub(crate) dropped: Dropped,
 }
 
-/// What dropout of attention sets to 0.
+/// What dropout of attention drops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dropped {
-    /// Weights. The others become larger, so that the expected value of each stays the same.
+    /// Weights, which become 0. The others become larger, so that the expected value of each stays the same.
     Weights,
     /// Keys, before weights are normalised: the weights of the others sum to 1. DropKey, Li et al. 2023.
     Keys,
@@ -112,7 +112,7 @@ impl<T: Storage> Hidden<'_, T> {
 }
 
 impl<T: Storage> Attend<T> {
-    /// The dropout, if it is this that is dropped.
+    /// The dropout, if this is what it drops.
     pub(crate) fn dropout_of(&self, dropped: Dropped) -> Option<&Dropout> {
         self.dropout.as_deref().filter(|_| self.dropped == dropped)
     }

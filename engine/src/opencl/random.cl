@@ -54,8 +54,8 @@ __kernel void drop_tile(
         const ulong w = first % 16 + 2 * (c - c0);
         const ulong draw = (ulong)x[w + 1] << 32 | x[w];
         const int dropped = draw >> 11 < below;
-        __global elem *x = tile + r * columns + c;
-        if (!keys) *x *= dropped ? 0 : (elem)kept;
-        else if (dropped) *x = -INFINITY;
+        __global elem *element = tile + r * columns + c;
+        if (!keys) *element *= dropped ? 0 : (elem)kept;
+        else if (dropped) *element = -INFINITY;
     }
 }

@@ -164,10 +164,7 @@ impl<'a, 't, T: Float> Attend<'a, 't, T> {
             Mask::Hidden(hidden) if same_sets(queries, keys) && same_sets(keys, values) => {
                 pairs(without_padding(keys, self.mask)).attend_masked(values, weights, hidden)
             }
-            Mask::Hidden(_) => {
-                let (scores, hidden) = self.weights(weights).stored(queries, keys);
-                self.drop(scores, hidden, |hidden| weights.normalise(scores, hidden)).matmul(values)
-            }
+            Mask::Hidden(_) => self.dropped_weights(queries, keys).matmul(values),
         })
     }
 
@@ -244,6 +241,13 @@ impl<'a, 't, T: Float> Attend<'a, 't, T> {
         (scores, hidden)
     }
 
+    /// The weights of all pairs, by which values are aggregated, with dropout.
+    #[track_caller]
+    pub(crate) fn dropped_weights(self, queries: Var<'t, T>, keys: Var<'t, T>) -> Var<'t, T> {
+        let (scores, hidden) = self.stored(queries, keys);
+        self.drop(scores, hidden, |hidden| self.aggregated_weights().normalise(scores, hidden))
+    }
+
     /// The weights that `normalise` makes of scores, given which are hidden, with dropout: of the weights, or
     /// for a barycentre of the keys, which are then hidden too.
     #[track_caller]
@@ -257,9 +261,8 @@ impl<'a, 't, T: Float> Attend<'a, 't, T> {
         if self.aggregation == Aggregation::Sum || rate == 0.0 || !tape.is_training() {
             return *self.dropout.forward(normalise(hidden));
         }
-        let one = tape.scalar(1.0);
-        let kept = one.broadcast_to(scores.shape()).dropout(rate);
-        let dropped = one.masked_fill(kept, 0.0);
+        let kept = tape.constant_with(scores.shape(), |ones| ones.fill(T::one())).dropout(rate);
+        let dropped = tape.scalar(1.0).masked_fill(kept, 0.0);
         normalise(Some(hidden.map_or(dropped, |hidden| dropped.masked_fill(hidden, 1.0))))
     }
 
@@ -275,7 +278,7 @@ impl<'a, 't, T: Float> Attend<'a, 't, T> {
 
     /// The weights by which values are aggregated. A barycentre depends on their shares alone; those of
     /// logistic weights are computed as shares, because far from all keys the weights themselves underflow.
-    pub(crate) fn aggregated_weights(self) -> Weights {
+    fn aggregated_weights(self) -> Weights {
         match (self.aggregation, self.weights) {
             (Aggregation::Barycentre, Weights::Sigmoid) => Weights::NormalisedSigmoid,
             (_, weights) => weights,

@@ -190,7 +190,8 @@ impl<T: Float> Attention<T> {
         self.on(queries.tape()).masked(mask).weigh(queries, keys)
     }
 
-    /// The weights of all pairs, `[…, n, m]`, as values are aggregated by them: for a barycentre shares.
+    /// The weights of all pairs, `[…, n, m]`, as values are aggregated by them: for a barycentre shares. While
+    /// training there is dropout.
     #[track_caller]
     pub(crate) fn aggregated_weights<'t>(
         &self,
@@ -198,8 +199,7 @@ impl<T: Float> Attention<T> {
         keys: Var<'t, T>,
         mask: Mask<'t, T>,
     ) -> Var<'t, T> {
-        let attend = self.on(queries.tape()).masked(mask);
-        attend.weights(attend.aggregated_weights()).weigh(queries, keys)
+        self.on(queries.tape()).masked(mask).dropped_weights(queries, keys)
     }
 
     /// The attention on a tape, with γ and c as variables there, or as constants if they are not learned.
