@@ -7,6 +7,7 @@
 //! leaving them out would tell the trainer which pairs they are.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::path::Path;
 
 use cotangent::engine::files::atomic;
@@ -41,7 +42,8 @@ impl<'a> Split<'a> {
     /// with them in training, because they would be trivial or impossible to predict.
     ///
     /// A pair is only held out if another pair with the same first node and another one with the same second
-    /// node stay in training.
+    /// node stay in training. A pair whose reverse is a pair too is held out together with it, so that no
+    /// direction of an undirected edge shows the other; the shares may then be exceeded by one pair.
     ///
     /// # Errors
     /// If that leaves fewer pairs than the shares ask for. If a name cannot be written into a list of pairs.
@@ -65,25 +67,36 @@ impl<'a> Split<'a> {
         let inner = order.len();
         let validation = count("validation", validation, inner)?;
         let wanted = validation + count("test", test, inner)?;
-        let mut held = Vec::new();
+        let numbers: HashMap<(u32, u32), usize> = graph.pairs.iter().copied().zip(0..).collect();
+        let (mut held, mut is_held) = (0, vec![false; graph.pairs.len()]);
         for i in order {
+            if is_held[i] || held >= wanted {
+                continue;
+            }
             let (u, v) = graph.pairs[i];
-            let (outgoing, incoming) = (&mut outgoing[u as usize], &mut incoming[v as usize]);
-            if held.len() < wanted && *outgoing > 1 && *incoming > 1 {
-                *outgoing -= 1;
-                *incoming -= 1;
-                held.push(i);
+            let both: Vec<usize> = [i].into_iter().chain(numbers.get(&(v, u)).copied()).collect();
+            let may_go = |&k: &usize| {
+                let (u, v) = graph.pairs[k];
+                outgoing[u as usize] > 1 && incoming[v as usize] > 1
+            };
+            if both.iter().all(may_go) {
+                let part = if held < validation { &mut split.validation } else { &mut split.test };
+                for &k in &both {
+                    let (u, v) = graph.pairs[k];
+                    outgoing[u as usize] -= 1;
+                    incoming[v as usize] -= 1;
+                    is_held[k] = true;
+                }
+                held += both.len();
+                part.extend(both);
             }
         }
-        if held.len() < wanted {
+        if held < wanted {
             return Err(AppError::usage(format!(
                 "--validation, --test: {wanted} of {inner} pairs between inner nodes are asked for, but only \
-                 {} can be held out: each of their nodes must keep a pair",
-                held.len()
+                 {held} can be held out: each of their nodes must keep a pair"
             )));
         }
-        split.test = held.split_off(validation);
-        split.validation = held;
         split.validation.sort_unstable();
         split.test.sort_unstable();
         split.training = Cow::Owned(split.without_held_out());
@@ -223,6 +236,28 @@ mod tests {
         let other = Split::new(&graph, 0.1, 0.2, 4).unwrap();
         assert!(split.validation != other.validation, "another seed, other pairs");
         assert!(split.validation == Split::new(&graph, 0.1, 0.2, 3).unwrap().validation);
+    }
+
+    /// Of an undirected edge both directions are held out, in one part.
+    #[test]
+    fn directions_of_an_edge_stay_together() {
+        let mut builder = Builder::default();
+        for i in 0..60 {
+            for j in [(i + 1) % 60, (i + 7) % 60] {
+                builder.add(&i.to_string(), &j.to_string(), None);
+                builder.add(&j.to_string(), &i.to_string(), None);
+            }
+        }
+        let graph = builder.finish();
+        assert_eq!(graph.pairs.len(), 240);
+        let split = Split::new(&graph, 0.1, 0.2, 3).unwrap();
+        assert_eq!((split.validation.len(), split.test.len()), (24, 48));
+        for held in [&split.validation, &split.test] {
+            let pairs: HashSet<(u32, u32)> = held.iter().map(|&i| graph.pairs[i]).collect();
+            assert!(pairs.iter().all(|&(u, v)| pairs.contains(&(v, u))));
+        }
+        let training: HashSet<(u32, u32)> = split.training.pairs.iter().copied().collect();
+        assert!(training.len() == 168 && training.iter().all(|&(u, v)| training.contains(&(v, u))));
     }
 
     #[test]
