@@ -53,7 +53,7 @@ pub const APP: Application = Application {
         ),
         (
             "`poincare wordnet --dict DIR --out FILE`; `hyperbolicity --edges FILE`",
-            "the noun closure from WordNet's own files; how close a graph is to a tree (Gromov's δ)",
+            "the closure of nouns or verbs from WordNet's own files; how close a graph is to a tree (Gromov's δ)",
         ),
         (
             "`poincare plot --out disk.svg`; `view --out page.html`",
@@ -103,7 +103,7 @@ enum Command {
     Plan(Box<plan::Plan>),
     /// Writes the edge list of a tree of any size, for trials.
     Tree(tree::Tree),
-    /// Writes the transitive closure of WordNet's nouns, from WordNet's own files.
+    /// Writes the transitive closure of WordNet's nouns or verbs, from WordNet's own files.
     Wordnet(wordnet::Wordnet),
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::graph::wordnet;
+use crate::graph::wordnet::{self, PartOfSpeech};
 use clap::Args;
 use cotangent_apps_common::command_line::RUN;
 use cotangent_apps_common::error::{AppError, Result};
@@ -10,30 +10,34 @@ use cotangent_apps_common::say;
 
 #[derive(Args)]
 pub(crate) struct Wordnet {
-    /// Directory of data.noun and index.noun (/usr/share/wordnet of the Debian package wordnet-base).
+    /// Directory of data.noun and index.noun, or those of verbs (/usr/share/wordnet of the Debian package
+    /// wordnet-base).
     #[arg(long, help_heading = "Data")]
     dict: PathBuf,
-    /// Write only the subtree of this noun, for example mammal.n.01 [default: all nouns].
+    /// What the hierarchy is of.
+    #[arg(long, value_enum, default_value_t, help_heading = "Data")]
+    part_of_speech: PartOfSpeech,
+    /// Write only the subtree of this synset, for example mammal.n.01 [default: all].
     #[arg(long, help_heading = "Data")]
     root: Option<String>,
-    /// The edge list to write, as TSV: noun, tab, ancestor.
+    /// The edge list to write, as TSV: synset, tab, ancestor.
     #[arg(long, help_heading = RUN)]
     out: PathBuf,
 }
 
-/// Writes a closure of nouns.
+/// Writes a closure.
 pub(crate) fn build_wordnet(args: &Wordnet) -> Result<()> {
-    let nouns = wordnet::read(&args.dict)?;
-    let pairs = nouns.closure(args.root.as_deref())?;
+    let synsets = wordnet::read(&args.dict, args.part_of_speech)?;
+    let pairs = synsets.closure(args.root.as_deref())?;
     cotangent::engine::files::atomic::write(&args.out, |w| {
         pairs.iter().try_for_each(|(child, ancestor)| writeln!(w, "{child}\t{ancestor}"))
     })
     .map_err(AppError::io(&args.out))?;
     let nodes: std::collections::HashSet<&str> = pairs.iter().flat_map(|(u, v)| [*u, *v]).collect();
     say!(
-        "{} nouns, {} direct edges; wrote {} nodes, {} pairs to {}",
-        nouns.names.len(),
-        nouns.edges(),
+        "{} synsets, {} direct edges; wrote {} nodes, {} pairs to {}",
+        synsets.names.len(),
+        synsets.edges(),
         nodes.len(),
         pairs.len(),
         args.out.display()

@@ -5,7 +5,7 @@
 //! | [`names`] | names and their numbers |
 //! | [`edges`] | edge lists: TSV, CSV or GraphML, plain or gzip |
 //! | [`options`] | how they are read |
-//! | [`wordnet`] | the transitive closure of WordNet's nouns, from its own files |
+//! | [`wordnet`] | the transitive closure of WordNet's nouns or verbs, from its own files |
 //! | [`hyperbolicity`] | how close a graph is to a tree |
 
 pub mod edges;

@@ -1,4 +1,5 @@
-//! The transitive closure of WordNet's nouns, from its own database files (Debian package `wordnet-base`).
+//! The transitive closure of WordNet's nouns or verbs, from its own database files (Debian package
+//! `wordnet-base`).
 //!
 //! Format: the manual page wndb(5WN). Hypernym (`@`) and instance-hypernym (`@i`) pointers are followed.
 
@@ -7,21 +8,43 @@ use std::path::Path;
 
 use cotangent_apps_common::error::{AppError, Result};
 
-/// Nouns and their direct hypernyms. A noun is given by its index in `names`.
-pub struct Nouns {
+/// What has hypernyms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum PartOfSpeech {
+    /// Nouns.
+    #[default]
+    Noun,
+    /// Verbs.
+    Verb,
+}
+
+impl PartOfSpeech {
+    /// As it is written in the names of files, and in the names of synsets.
+    fn names(self) -> [&'static str; 2] {
+        match self {
+            PartOfSpeech::Noun => ["noun", "n"],
+            PartOfSpeech::Verb => ["verb", "v"],
+        }
+    }
+}
+
+/// Synsets and their direct hypernyms. A synset is given by its index in `names`.
+pub struct Synsets {
     /// Names such as `mammal.n.01`: first lemma, part of speech, sense number of that lemma.
     pub names: Vec<String>,
-    /// The direct hypernyms of each noun.
+    /// The direct hypernyms of each synset.
     pub parents: Vec<Vec<u32>>,
 }
 
-/// Reads `data.noun` and `index.noun` in a directory.
+/// Reads `data.noun` and `index.noun` in a directory, or those of verbs.
 ///
 /// # Errors
 /// If a file cannot be read, or a line is not in WordNet's format.
-pub fn read(directory: &Path) -> Result<Nouns> {
-    let senses = read_senses(&directory.join("index.noun"))?;
-    let path = directory.join("data.noun");
+pub fn read(directory: &Path, part: PartOfSpeech) -> Result<Synsets> {
+    let [part, letter] = part.names();
+    let index = format!("index.{part}");
+    let senses = read_senses(&directory.join(&index))?;
+    let path = directory.join(format!("data.{part}"));
     let text = read_latin1(&path)?;
     let mut names = Vec::new();
     let mut ids = HashMap::new();
@@ -35,22 +58,22 @@ pub fn read(directory: &Path) -> Result<Nouns> {
         let words: usize = u8::from_str_radix(field(3)?, 16).map_err(|_| bad("no word count"))?.into();
         let lemma = field(4)?.to_lowercase();
         let sense =
-            senses.get(&(lemma.clone(), offset.to_owned())).ok_or_else(|| bad("not in index.noun"))?;
+            senses.get(&(lemma.clone(), offset.to_owned())).ok_or_else(|| bad(&format!("not in {index}")))?;
         let start = 4 + 2 * words;
         let count: usize = field(start)?.parse().map_err(|_| bad("no pointer count"))?;
         let mut up = Vec::new();
         for p in 0..count {
             let at = start + 1 + 4 * p;
-            if matches!(field(at)?, "@" | "@i") && field(at + 2)? == "n" {
+            if matches!(field(at)?, "@" | "@i") && field(at + 2)? == letter {
                 up.push(field(at + 1)?.to_owned());
             }
         }
         ids.insert(offset.to_owned(), names.len() as u32);
-        names.push(format!("{lemma}.n.{sense:02}"));
+        names.push(format!("{lemma}.{letter}.{sense:02}"));
         pointers.push((number, up));
     }
     if names.is_empty() {
-        return Err(AppError::content(&path, "no nouns"));
+        return Err(AppError::content(&path, format!("no {part}s")));
     }
     let mut parents = Vec::with_capacity(names.len());
     for (number, up) in pointers {
@@ -61,7 +84,7 @@ pub fn read(directory: &Path) -> Result<Nouns> {
         };
         parents.push(up.into_iter().map(find).collect::<Result<Vec<u32>>>()?);
     }
-    Ok(Nouns { names, parents })
+    Ok(Synsets { names, parents })
 }
 
 /// WordNet's files are Latin-1: every byte is a character.
@@ -91,17 +114,17 @@ fn read_senses(path: &Path) -> Result<HashMap<(String, String), usize>> {
     Ok(senses)
 }
 
-impl Nouns {
+impl Synsets {
     /// Number of direct hypernym edges.
     pub fn edges(&self) -> usize {
         self.parents.iter().map(Vec::len).sum()
     }
 
-    /// All pairs (noun, proper ancestor), sorted by name. With a root, only pairs inside its subtree, the
+    /// All pairs (synset, proper ancestor), sorted by name. With a root, only pairs inside its subtree, the
     /// root included.
     ///
     /// # Errors
-    /// If there is no noun with the root's name.
+    /// If there is no synset with the root's name.
     pub fn closure(&self, root: Option<&str>) -> Result<Vec<(&str, &str)>> {
         let mut ancestors: Vec<Option<BTreeSet<u32>>> = vec![None; self.names.len()];
         for i in 0..self.names.len() {
@@ -111,7 +134,7 @@ impl Nouns {
             None => None,
             Some(name) => {
                 let known = self.names.iter().position(|n| n == name);
-                Some(known.ok_or_else(|| AppError::usage(format!("--root {name}: no such noun")))? as u32)
+                Some(known.ok_or_else(|| AppError::usage(format!("--root {name}: no such synset")))? as u32)
             }
         };
         let above = |i: u32| ancestors[i as usize].as_ref().expect("all were visited");
@@ -126,7 +149,7 @@ impl Nouns {
         Ok(pairs)
     }
 
-    /// Computes the ancestors of a noun and of all nouns above it, without recursion.
+    /// Computes the ancestors of a synset and of all above it, without recursion.
     fn visit(&self, start: usize, ancestors: &mut [Option<BTreeSet<u32>>]) {
         let mut stack = vec![start];
         while let Some(&i) = stack.last() {
@@ -145,6 +168,7 @@ impl Nouns {
                 all.insert(p);
                 all.extend(ancestors[p as usize].iter().flatten());
             }
+            all.remove(&(i as u32));
             ancestors[i] = Some(all);
             stack.pop();
         }
@@ -171,18 +195,46 @@ mod tests {
     #[test]
     fn closure_of_a_small_dictionary() {
         let dir = write(INDEX, DATA);
-        let nouns = read(dir.path()).unwrap();
+        let nouns = read(dir.path(), PartOfSpeech::Noun).unwrap();
         assert_eq!(nouns.names, ["animal.n.01", "dog.n.02", "dog.n.01", "rex.n.01"]);
         assert_eq!(nouns.edges(), 2);
         let all = [("dog.n.02", "animal.n.01"), ("rex.n.01", "animal.n.01"), ("rex.n.01", "dog.n.02")];
         assert_eq!(nouns.closure(None).unwrap(), all);
         assert_eq!(nouns.closure(Some("dog.n.02")).unwrap(), [("rex.n.01", "dog.n.02")]);
-        assert_eq!(nouns.closure(Some("cat.n.01")).unwrap_err().to_string(), "--root cat.n.01: no such noun");
+        assert_eq!(
+            nouns.closure(Some("cat.n.01")).unwrap_err().to_string(),
+            "--root cat.n.01: no such synset"
+        );
+    }
+
+    /// Verbs have frames after their pointers. Pointers to nouns are not followed. Two verbs that are above each
+    /// other, as in WordNet 2, are not above themselves.
+    #[test]
+    fn verbs_have_files_of_their_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let index =
+            "inhibit v 1 1 @ 1 0 00000001  \nrestrain v 1 1 @ 1 0 00000002  \nkeep v 1 0 1 0 00000003  \n";
+        let data = "00000001 30 v 01 inhibit 0 002 @ 00000002 v 0000 @ 00000009 n 0000 01 + 08 00 | x  \n\
+            00000002 30 v 01 restrain 0 002 @ 00000001 v 0000 @ 00000003 v 0000 01 + 08 00 | y  \n\
+            00000003 30 v 01 keep 0 000 01 + 08 00 | z  \n";
+        std::fs::write(dir.path().join("index.verb"), index).unwrap();
+        std::fs::write(dir.path().join("data.verb"), data).unwrap();
+        let verbs = read(dir.path(), PartOfSpeech::Verb).unwrap();
+        assert_eq!(verbs.names, ["inhibit.v.01", "restrain.v.01", "keep.v.01"]);
+        assert_eq!(verbs.parents, [vec![1], vec![0, 2], vec![]]);
+        let closure = verbs.closure(None).unwrap();
+        let is_there = |pair: (&str, &str)| closure.contains(&pair);
+        assert!(is_there(("inhibit.v.01", "keep.v.01")) && is_there(("restrain.v.01", "inhibit.v.01")));
+        assert!(closure.iter().all(|(verb, above)| verb != above), "{closure:?}");
+        let error = read(dir.path(), PartOfSpeech::Noun).err().unwrap().to_string();
+        assert!(error.contains("index.noun"), "{error}");
     }
 
     #[test]
     fn bad_dictionaries_name_the_line() {
-        let error = |index: &str, data: &str| read(write(index, data).path()).err().unwrap().to_string();
+        let error = |index: &str, data: &str| {
+            read(write(index, data).path(), PartOfSpeech::Noun).err().unwrap().to_string()
+        };
         assert!(error("dog n x", DATA).ends_with("index.noun:1: not a WordNet index line: no sense count"));
         assert!(
             error(INDEX, "00000001 03 n").ends_with("data.noun:1: not a WordNet data line: too few fields")
@@ -193,6 +245,6 @@ mod tests {
         let words = "00000002 05 n 7fffffffffffffff dog 0 000 | a dog";
         assert!(error(INDEX, words).ends_with("data.noun:1: not a WordNet data line: no word count"));
         assert!(error(INDEX, "").ends_with("no nouns"));
-        assert!(read(Path::new("nowhere")).is_err());
+        assert!(read(Path::new("nowhere"), PartOfSpeech::Noun).is_err());
     }
 }

@@ -383,7 +383,7 @@ fn bad_checkpoints_are_refused_and_nothing_is_lost() {
     assert!(resume(&[]).contains("damaged checkpoint"));
 }
 
-/// WordNet's own files give the published closure. Skipped if the Debian package is not installed.
+/// WordNet's own files give the published closures: Nickel & Kiela 2017 of nouns, 2018 of verbs. Skipped if the Debian package is not installed.
 #[test]
 fn wordnet_closure_is_the_published_one() {
     let dict = Path::new("/usr/share/wordnet");
@@ -391,9 +391,12 @@ fn wordnet_closure_is_the_published_one() {
         cotangent::engine::skip!("{} (Debian package wordnet-base) is absent", dict.display());
     }
     let d = Dir::new();
-    let (nouns, mammals) = (d.path("nouns.tsv"), d.path("mammals.tsv"));
+    let [nouns, mammals, verbs] = ["nouns.tsv", "mammals.tsv", "verbs.tsv"].map(|name| d.path(name));
     let said = succeeds(&["wordnet", "--dict", dict.to_str().unwrap(), "--out", &nouns]);
-    assert!(said.starts_with("82115 nouns, 84427 direct edges; wrote 82115 nodes, 743241 pairs"), "{said}");
+    assert!(said.starts_with("82115 synsets, 84427 direct edges; wrote 82115 nodes, 743241 pairs"), "{said}");
+    let dictionary = ["wordnet", "--dict", dict.to_str().unwrap()];
+    let said = succeeds(&[&dictionary[..], &["--part-of-speech", "verb", "--out", &verbs]].concat());
+    assert!(said.starts_with("13767 synsets, 13239 direct edges; wrote 13542 nodes, 35079 pairs"), "{said}");
     succeeds(&["wordnet", "--dict", dict.to_str().unwrap(), "--root", "mammal.n.01", "--out", &mammals]);
     let sorted = |text: &str| {
         let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
