@@ -145,8 +145,9 @@ struct Text {
 
 /// Reads SNLI from a directory with `train.tsv`, `test.tsv` and the pairs to validate on, for example `val`
 /// for `val.tsv`, each plain or gzip (`.tsv.gz`). The columns are label, premise and hypothesis. There are
-/// two classes: entailment, and all other labels (Ganea et al. 2018, section 4). Words that are not in the
-/// training pairs are [`UNKNOWN`].
+/// two classes: entailment, and all other labels (Ganea et al. 2018, section 4). Pairs whose annotators did not
+/// agree, labelled `-` in the published files, are left out. Words that are not in the training pairs are
+/// [`UNKNOWN`].
 ///
 /// # Errors
 /// If a file is missing, a line does not have three columns, a sentence is empty, or a label is not one of
@@ -162,7 +163,8 @@ pub fn snli(directory: &Path, validation: &str) -> Result<SentencePairs> {
             &[],
         )?;
         read(table, |label| match LABELS.contains(&label) {
-            true => Ok(()),
+            true => Ok(true),
+            false if label == "-" => Ok(false),
             false => Err(format!("unknown label {label:?}")),
         })
     };
@@ -198,7 +200,7 @@ pub fn read_file(path: &Path, options: &TableOptions, seed: u64) -> Result<Sente
             }
             classes.insert(label.to_owned());
         }
-        Ok(())
+        Ok(true)
     })?;
     let classes: Vec<String> = classes.into_iter().collect();
     if classes.len() < 2 || texts.len() < 10 {
@@ -239,13 +241,15 @@ const PAIRS: Wanted = Wanted {
 /// for data is an error.
 const SNLI: Wanted = Wanted { separators: &[Separator::Tab], quotes: false, strict: false, ..PAIRS };
 
-/// Reads the rows of a table: a label, which must pass `check`, and two sentences.
-fn read(table: Table, mut check: impl FnMut(&str) -> std::result::Result<(), String>) -> Result<Vec<Text>> {
+/// Reads the rows of a table: a label and two sentences. `check` says whether a row with that label counts.
+fn read(table: Table, mut check: impl FnMut(&str) -> std::result::Result<bool, String>) -> Result<Vec<Text>> {
     let (mut texts, path) = (Vec::new(), table.path().to_owned());
     let &[label, first, second] = table.columns() else { unreachable!("three columns are wanted") };
     table.rows(|row| {
         let label = row.field(label);
-        check(label)?;
+        if !check(label)? {
+            return Ok(());
+        }
         let words = |i| row.field(i).split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         let [first, second] = [first, second].map(words);
         if first.is_empty() || second.is_empty() {
@@ -450,7 +454,7 @@ mod tests {
         write("test.tsv", "contradiction\ta cat\tsleeps\nnot_entailment\tthe dog\ta dog\n");
         let file = std::fs::File::create(dir.path().join("val.tsv.gz")).unwrap();
         let mut packed = flate2::write::GzEncoder::new(file, flate2::Compression::default());
-        packed.write_all(b"entailment\ta man\ta man\n").unwrap();
+        packed.write_all(b"entailment\ta man\ta man\n-\ta cat\tno label\n").unwrap();
         packed.finish().unwrap();
         let data = snli(dir.path(), "val").unwrap();
         assert_eq!(data.words, ["<unknown>", "a", "man", "sleeps", "dog", "pet"]);
