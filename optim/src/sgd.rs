@@ -1,5 +1,5 @@
 //! Riemannian stochastic gradient descent: plain, with momentum, and with Nesterov's momentum. Bonnabel
-//! 2013; Nickel & Kiela 2017, eq. 5; Sutskever, Martens, Dahl, Hinton 2013.
+//! 2013; Nickel & Kiela 2017, eq. 3; Sutskever, Martens, Dahl, Hinton 2013.
 
 use cotangent_engine::{Float, Scalar};
 use cotangent_manifolds::Steps;

@@ -89,7 +89,7 @@ pub(super) fn by_size<D: ToString>(
 }
 
 /// Everything that determines the result of a run, except the pictures. Where nothing else is said, defaults
-/// are those of Touvron et al. 2021.
+/// are those of Touvron et al. 2021, but for Adam's second β, which is 0.98.
 #[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VitConfig {
     /// Attention score: how well a query and a key fit.

@@ -25,7 +25,7 @@ use crate::train::objective::{Loss, Objective};
 pub enum IsAScore {
     /// -d(u, v): neither is above the other.
     Distance,
-    /// -(1 + alpha (|v| - |u|)) d(u, v) with the norms in the ball: Nickel & Kiela 2017, eq. 7.
+    /// -(1 + alpha (|v| - |u|)) d(u, v) with the norms in the ball: Nickel & Kiela 2017, eq. 8.
     Norm,
     /// Minus the angle by which u is outside of the entailment cone at v: Ganea et al. 2018.
     Cone,
