@@ -91,9 +91,11 @@ impl Batch {
     }
 }
 
-/// Several passes over all items in an epoch, each in a random order of its own.
+/// The passes of an epoch, each in a random order of its own: one over the distant items, which come first, then
+/// several over the others. López & Strube 2020, section 5.2.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cycles {
+    pub(crate) distant: usize,
     pub(crate) items: usize,
     pub(crate) batch: usize,
     pub(crate) cycles: u64,
@@ -102,9 +104,14 @@ pub(crate) struct Cycles {
 
 impl Batches for Cycles {
     fn epoch(&self, epoch: u64) -> Vec<Vec<u32>> {
-        let &Cycles { items, batch, cycles, seed } = self;
-        let pass = Shuffled { items, batch, seed };
-        (0..cycles).flat_map(|cycle| pass.epoch(epoch * cycles + cycle)).collect()
+        let &Cycles { distant, items, batch, cycles, seed } = self;
+        let [first, pass] = [distant, items - distant].map(|items| Shuffled { items, batch, seed });
+        let others = (0..cycles).flat_map(|cycle| pass.epoch(epoch * cycles + cycle)).map(|mut batch| {
+            batch.iter_mut().for_each(|item| *item += distant as u32);
+            batch
+        });
+        let first = if distant > 0 { first.epoch(epoch) } else { Vec::new() };
+        first.into_iter().chain(others).collect()
     }
 }
 
@@ -124,7 +131,7 @@ mod tests {
 
     #[test]
     fn an_epoch_is_several_passes_in_different_orders() {
-        let cycles = Cycles { items: 10, batch: 4, cycles: 2, seed: 1 };
+        let cycles = Cycles { distant: 0, items: 10, batch: 4, cycles: 2, seed: 1 };
         let epoch = cycles.epoch(0);
         assert_eq!((epoch.len(), epoch[2].len()), (6, 2));
         let [first, second] = [epoch[..3].concat(), epoch[3..].concat()];
@@ -133,5 +140,19 @@ mod tests {
             pass.sort();
             assert_eq!(pass, (0..10).collect::<Vec<u32>>());
         }
+    }
+
+    #[test]
+    fn distant_items_have_one_pass_before_the_others() {
+        let cycles = Cycles { distant: 5, items: 12, batch: 4, cycles: 3, seed: 1 };
+        let epoch = cycles.epoch(1);
+        let sizes: Vec<usize> = epoch.iter().map(Vec::len).collect();
+        assert_eq!(sizes, [4, 1, 4, 3, 4, 3, 4, 3]);
+        let mut distant = epoch[..2].concat();
+        distant.sort();
+        assert_eq!(distant, (0..5).collect::<Vec<u32>>());
+        let plain = Cycles { distant: 0, items: 7, ..cycles }.epoch(1);
+        let moved: Vec<u32> = epoch[2..].concat().iter().map(|item| item - 5).collect();
+        assert_eq!(moved, plain.concat());
     }
 }

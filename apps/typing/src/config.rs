@@ -189,7 +189,7 @@ pub struct TypingConfig {
     /// Number of epochs. After each the model is evaluated on the dev mentions.
     #[arg(long, default_value_t = 20, help_heading = "Training")]
     pub epochs: u64,
-    /// Passes over the training mentions in an epoch: the crowd cycles of Table 8.
+    /// Passes over the mentions of --train in an epoch: the crowd cycles of Table 8.
     #[arg(long, default_value_t = 5, help_heading = "Training")]
     pub cycles: u64,
     /// Number of mentions in a batch. The paper has 900 at base, 350 at large and 160 at xlarge, for many

@@ -13,6 +13,8 @@ use crate::words::Words;
 /// Where the data are.
 #[derive(Clone, Debug)]
 pub struct Sources {
+    /// Mentions whose types come from elsewhere than from people, to train on before those of `train`.
+    pub distant: Option<PathBuf>,
     /// Mentions to train on.
     pub train: PathBuf,
     /// Mentions to select the model by.
@@ -40,6 +42,8 @@ pub struct Data {
     pub types: Types,
     /// Mentions to train on, to select by, and to test on; the last may be empty.
     pub parts: [Vec<Example>; 3],
+    /// The number of mentions at the front of the first part that are distant ones.
+    pub distant: usize,
     /// In each part the number of mentions without types, which are left out.
     pub untyped: [usize; 3],
 }
@@ -51,13 +55,14 @@ impl Data {
     /// If a file cannot be read or has a wrong line, a type is not in the list of types, or all training or
     /// dev mentions are without types.
     pub fn read(sources: &Sources, config: &TypingConfig) -> Result<Self> {
-        let parts = [Some(&sources.train), Some(&sources.dev), sources.test.as_ref()];
-        let mut untyped = [0; 3];
-        let mut read = Vec::new();
-        for (path, untyped) in parts.into_iter().zip(&mut untyped) {
+        let Sources { distant, train, dev, test, .. } = sources;
+        let paths = [distant.as_ref(), Some(train), Some(dev), test.as_ref()];
+        let (mut untyped, mut read) = ([0; 3], Vec::new());
+        // Distant mentions and the others to train on are one part.
+        for (path, part) in paths.into_iter().zip([0, 0, 1, 2]) {
             let mentions = path.map(|path| readers::read(path)).transpose()?.unwrap_or_default();
             let (typed, left_out) = typed(mentions);
-            *untyped = left_out;
+            untyped[part] += left_out;
             if typed.list.is_empty() && path.is_some() {
                 let path = path.map_or(Path::new(""), |path| path);
                 return Err(AppError::content(path, format!("all {left_out} mentions are without types")));
@@ -70,20 +75,21 @@ impl Data {
             None => Types::from_mentions(mentions())?,
         };
         let words = Words::read(&sources.words, config.vectors, &wanted(mentions()))?;
-        let characters = Characters::from_mentions(&read[0].list);
+        let characters = Characters::from_mentions(read[..2].iter().flat_map(|part| &part.list));
         let examples = |i: usize| {
             let place = |mention: usize| {
-                let path = parts[i].expect("a part with mentions has a file");
+                let path = paths[i].expect("a part with mentions has a file");
                 (path.clone(), read[i].lines[mention])
             };
             Example::all(&read[i].list, place, &words, &characters, &types, config)
         };
-        let parts = [examples(0)?, examples(1)?, examples(2)?];
-        Ok(Data { words, word_file: sources.words.clone(), characters, types, parts, untyped })
+        let distant = read[0].list.len();
+        let parts = [[examples(0)?, examples(1)?].concat(), examples(2)?, examples(3)?];
+        Ok(Data { words, word_file: sources.words.clone(), characters, types, parts, distant, untyped })
     }
 
     /// A checksum of everything that the result depends on: types, the vectors of all words that occur,
-    /// characters, and which mentions are in which part.
+    /// characters, and which mentions are in which part and distant.
     pub fn fingerprint(&self) -> u32 {
         let mut hasher = crc32fast::Hasher::new();
         self.types.fingerprint(&mut hasher);
@@ -91,6 +97,9 @@ impl Data {
         self.words.hash(&mut hasher);
         self.characters.hash(&mut hasher);
         self.parts.iter().for_each(|part| hasher.update(&(part.len() as u64).to_le_bytes()));
+        if self.distant > 0 {
+            hasher.update(&(self.distant as u64).to_le_bytes());
+        }
         for example in self.parts.iter().flatten() {
             let lists = [&example.context, &example.positions, &example.mention, &example.characters];
             for list in lists.into_iter().chain([&example.types]) {
@@ -127,8 +136,17 @@ mod tests {
         let many: String = (0..2000).map(|i| format!("w{i} 1\n")).collect();
         std::fs::write(&words, format!("{many}z {last}\n")).unwrap();
         let levels = Levels { coarse: 0, fine: 0 };
-        let sources = Sources { train, dev, test: Some(test), words, types: None, levels };
-        Data::read(&sources, &TypingConfig::for_crowd(Size::Base, Space::Euclidean)).unwrap().fingerprint()
+        let sources = Sources { distant: None, train, dev, test: Some(test), words, types: None, levels };
+        let read = |sources: &Sources| {
+            Data::read(sources, &TypingConfig::for_crowd(Size::Base, Space::Euclidean)).unwrap()
+        };
+        // Distant mentions come first, and are told apart.
+        let plain = read(&sources);
+        let more = read(&Sources { distant: Some(sources.dev.clone()), ..sources });
+        assert_eq!(more.parts[0], [&more.parts[1][..], &plain.parts[0][..]].concat());
+        assert_eq!((more.distant, plain.distant), (plain.parts[1].len(), 0));
+        assert!(more.fingerprint() != plain.fingerprint());
+        plain.fingerprint()
     }
 
     #[test]

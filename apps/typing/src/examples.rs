@@ -24,10 +24,11 @@ pub struct Characters {
 impl Characters {
     /// The characters that occur at least twice in training mentions. Those that occur once are unknown ones,
     /// so that the point of unknown characters is trained.
-    pub fn from_mentions(mentions: &[Mention]) -> Self {
+    pub fn from_mentions<'a>(mentions: impl IntoIterator<Item = &'a Mention>) -> Self {
         let mut counts = BTreeMap::new();
-        let texts: Vec<String> = mentions.iter().map(Mention::text).collect();
-        texts.iter().flat_map(|text| text.chars()).for_each(|c| *counts.entry(c).or_insert(0) += 1);
+        for mention in mentions {
+            mention.text().chars().for_each(|c| *counts.entry(c).or_insert(0) += 1);
+        }
         Characters::new(counts.into_iter().filter(|&(_, count)| count > 1).map(|(c, _)| c).collect())
     }
 

@@ -88,7 +88,8 @@ pub fn train(data: &Data, config: &TypingConfig, run: &RunOptions) -> Result<Typ
     let parameters = config.least_parameters(data.words.width(), data.types.len());
     memory::training(&config.sizes(), parameters, config.precision)?;
     // The batches of an epoch are drawn together.
-    let (cycles, mentions) = (usize::try_from(config.cycles).unwrap_or(usize::MAX), data.parts[0].len());
+    let cycles = usize::try_from(config.cycles).unwrap_or(usize::MAX);
+    let mentions = data.parts[0].len() - data.distant;
     let batches = memory::bytes::<Vec<u32>>(&[cycles, mentions.div_ceil(config.batch)]);
     let order = batches + memory::bytes::<u32>(&[cycles, mentions]);
     memory::check(&[("cycles", cycles)], "the order of an epoch", order)?;
@@ -161,7 +162,7 @@ impl<T: Float> Task for TypingTask<'_, T> {
 
     fn batches(&self) -> Cycles {
         let TypingConfig { batch, cycles, seed, .. } = *self.config;
-        Cycles { items: self.data.parts[0].len(), batch, cycles, seed }
+        Cycles { distant: self.data.distant, items: self.data.parts[0].len(), batch, cycles, seed }
     }
 
     fn recipe(&self, steps: u64) -> Result<Recipe<T>> {

@@ -39,6 +39,10 @@ struct DataOptions {
     /// mention, right context, types); plain or gzip. Those without types are left out.
     #[arg(long, help_heading = "Data")]
     train: PathBuf,
+    /// Mentions whose types are not of people, as Ultra-Fine's distant ones from entity links and head words. Each
+    /// epoch has one pass over them, then --cycles passes over those of --train.
+    #[arg(long, help_heading = "Data")]
+    distant: Option<PathBuf>,
     /// Mentions to select the model by: the epoch with the best total macro F1.
     #[arg(long, help_heading = "Data")]
     dev: PathBuf,
@@ -91,8 +95,9 @@ pub(crate) fn train(args: &Train) -> Result<()> {
         None => config.check()?,
     }
     let threads = args.training.threads.start()?;
-    let DataOptions { train, dev, test, words, types, coarse, fine, .. } = &args.data;
+    let DataOptions { distant, train, dev, test, words, types, coarse, fine, .. } = &args.data;
     let sources = Sources {
+        distant: distant.clone(),
         train: train.clone(),
         dev: dev.clone(),
         test: test.clone(),
@@ -105,6 +110,9 @@ pub(crate) fn train(args: &Train) -> Result<()> {
     let [train, dev, test] = data.parts.each_ref().map(Vec::len);
     let (types, words) = (data.types.len(), data.words.len());
     say!("mentions: {train} to train, {dev} dev, {test} test; {types} types; {words} words with vectors");
+    if data.distant > 0 {
+        say!("of those to train, {} are distant", data.distant);
+    }
     let untyped: usize = data.untyped.iter().sum();
     if untyped > 0 {
         say!("left out: {untyped} mentions without types");

@@ -370,6 +370,24 @@ fn paths_are_types_of_a_hierarchy() {
     assert!(found.dev.levels[1].by_mention.f1 > 0.9 && found.dev.levels[2].by_mention.recall == 0.0);
 }
 
+/// Distant mentions are counted, their types are needed, and a resumed run must have them.
+#[test]
+fn distant_mentions_are_trained_on_too() {
+    let made = Made::new();
+    let (out, lines) = (made.dir.path("out"), std::fs::read_to_string(&made.mentions).unwrap());
+    let more = made.dir.write("distant.tsv", lines.lines().take(5).collect::<Vec<_>>().join("\n"));
+    let arguments = [&made.arguments(&SHORT)[..], &["--distant", &more, "--out", &out]].concat();
+    let said = TYPING.succeeds(&arguments);
+    assert!(said.contains("mentions: 17 to train, 12 dev, 12 test"), "{said}");
+    assert!(said.contains("of those to train, 5 are distant"), "{said}");
+    let plain = [&made.arguments(&SHORT)[..], &["--out", &out, "--resume"]].concat();
+    let error = TYPING.fails(&plain);
+    assert!(error.contains("checkpoint.bin: "), "{error}");
+    let bad = made.dir.write("bad.tsv", "0\t\tanna\tlives\tnowhere\n");
+    let error = TYPING.fails(&[&made.arguments(&SHORT)[..], &["--distant", &bad, "--out", &out]].concat());
+    assert!(error.contains("bad.tsv:1: "), "{error}");
+}
+
 /// Sizes beyond the memory are refused before anything is read.
 #[test]
 fn sizes_that_do_not_fit_in_memory_are_refused() {
