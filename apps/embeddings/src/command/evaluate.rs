@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::evaluate::distortion::{Distortion, distortion};
+use crate::evaluate::gold::{self, Agreement};
 use crate::evaluate::is_a::{self, Classification, IsAScore};
 use crate::evaluate::rank_correlation::{RankCorrelation, rank_correlation};
 use crate::evaluate::reconstruction::{self, Sample, Score};
@@ -33,6 +34,15 @@ pub(crate) struct Evaluate {
     /// For link prediction --edges is the test.tsv of `train --test`, and --known the edges of that training.
     #[arg(long, num_args = 1.., value_name = "FILE", help_heading = "Data")]
     known: Vec<PathBuf>,
+    /// Words, the words that they may be a kind of, and a number that says how much, as HyperLex has them: a table
+    /// whose order is compared with that of --score. A word has the points of its senses (dog: dog.n.01 and so
+    /// on).
+    #[arg(long, value_name = "FILE", help_heading = "Data")]
+    graded: Option<PathBuf>,
+    /// Nodes and a number of each, such as a rank in an organisation: a table whose order is compared with that of
+    /// the distances from the origin.
+    #[arg(long, value_name = "FILE", help_heading = "Data")]
+    values: Option<PathBuf>,
     #[command(flatten)]
     layout: EdgeOptions,
     /// Compare with the transitive closure of the edges. With --known, use the closure of the known edges
@@ -71,6 +81,11 @@ struct Report {
     /// These two are of a hierarchy only.
     rank_correlation: Option<RankCorrelation>,
     is_a: Option<Classification>,
+    /// With --graded and --values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    graded: Option<Agreement>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    values: Option<Agreement>,
 }
 
 /// The factor of the difference of norms: Nickel & Kiela 2017.
@@ -149,11 +164,14 @@ fn measured(
         distortion: distortion(points, *geometry, points_of, edges, args.seed),
         rank_correlation: is_hierarchy.then(|| rank_correlation(&embeddings.depths(points_of), &reduction)),
         is_a: if is_hierarchy { classify()? } else { None },
+        graded: args.graded.as_deref().map(|path| gold::graded(embeddings, path, options)).transpose()?,
+        values: args.values.as_deref().map(|path| gold::values(embeddings, path)).transpose()?,
     })
 }
 
 fn show(report: &Report) {
-    let Report { reconstruction: Score { mean_rank, map, .. }, distortion, rank_correlation, is_a } = report;
+    let Report { reconstruction: Score { mean_rank, map, .. }, distortion, rank_correlation, is_a, .. } =
+        report;
     say!("mean rank {mean_rank:.4}");
     say!("MAP {map:.5}");
     if let Some(RankCorrelation { depth, normalised_rank }) = rank_correlation {
@@ -175,5 +193,13 @@ fn show(report: &Report) {
         ),
         None if rank_correlation.is_none() => say!("no is-a classification: the graph is no hierarchy"),
         None => say!("no is-a classification: there are fewer than two edges"),
+    }
+    let agreements = [("graded pairs", &report.graded), ("values of nodes", &report.values)];
+    for (what, found) in agreements {
+        if let Some(Agreement { spearman, compared, without_points }) = found {
+            say!(
+                "rank correlation with {compared} {what} {spearman:.4}; {without_points} others have no point"
+            );
+        }
     }
 }

@@ -97,8 +97,8 @@ const TRIES: usize = 100;
 /// Number of pairs whose wrong pairs a thread draws and scores together.
 const TOGETHER: usize = 1024;
 
-/// The points of a hierarchy's nodes.
-struct Scorer<'a> {
+/// The points of an embedding, whose pairs are scored.
+pub(crate) struct Scorer<'a> {
     points: &'a Tensor<f64>,
     geometry: Geometry,
     options: Options,
@@ -121,12 +121,7 @@ pub fn classify(
     options: Options,
 ) -> Result<Option<Classification>> {
     let Options { score, seed, .. } = options;
-    let objective = Objective::new(score.loss(), options.cone_size, None);
-    objective.fits(geometry).map_err(|message| AppError::usage(format!("--score {score}: {message}")))?;
-    if let Some(size) = options.cone_size {
-        positive(&[("cone-size", size)])?;
-    }
-    let scorer = Scorer { points, geometry, options, objective, norms: norms(points, geometry) };
+    let scorer = Scorer::new(points, geometry, options)?;
     let drawn = index::sample(&mut rng::stream(seed, "is-a", 0), pairs.len(), pairs.len().min(PAIRS));
     let drawn: Vec<(u32, u32)> = drawn.into_iter().map(|i| pairs[i]).collect();
     let (tuning, test) = drawn.split_at(drawn.len() / 2);
@@ -185,9 +180,21 @@ fn scores(
     pairs.par_chunks(TOGETHER).enumerate().flat_map_iter(of_chunk).collect()
 }
 
-impl Scorer<'_> {
+impl<'a> Scorer<'a> {
+    /// # Errors
+    /// If the geometry has no such score, or the size of cones is not positive.
+    pub(crate) fn new(points: &'a Tensor<f64>, geometry: Geometry, options: Options) -> Result<Self> {
+        let objective = Objective::new(options.score.loss(), options.cone_size, None);
+        let misfit = |message| AppError::usage(format!("--score {}: {message}", options.score));
+        objective.fits(geometry).map_err(misfit)?;
+        if let Some(size) = options.cone_size {
+            positive(&[("cone-size", size)])?;
+        }
+        Ok(Scorer { points, geometry, options, objective, norms: norms(points, geometry) })
+    }
+
     /// The scores of pairs of points.
-    fn scores(&self, pairs: impl Iterator<Item = [u32; 2]>) -> Vec<f64> {
+    pub(crate) fn scores(&self, pairs: impl Iterator<Item = [u32; 2]>) -> Vec<f64> {
         let (below, above): (Vec<u32>, Vec<u32>) = pairs.map(|[u, v]| (u, v)).unzip();
         let [x, y] = [&below, &above].map(|numbers| gathered(self.points, numbers));
         match self.options.score {

@@ -63,7 +63,7 @@ fn heights(children: &AdjacencyList, parents: &AdjacencyList) -> Vec<u32> {
 
 /// Spearman's rank correlation of two series: Pearson's correlation of their ranks. Equal numbers share the
 /// mean of their ranks. NaN if all numbers of a series are equal.
-fn spearman(x: &[f64], y: &[f64]) -> f64 {
+pub(crate) fn spearman(x: &[f64], y: &[f64]) -> f64 {
     let (x, y) = (ranks(x), ranks(y));
     // The mean of the ranks, whatever the ties.
     let mean = (x.len() as f64 - 1.0) / 2.0;

@@ -107,6 +107,31 @@ fn bad_shares_are_refused_before_training() {
     assert!(!Path::new(&out).exists(), "nothing is written for bad input");
 }
 
+/// The depths of a tree are values of its nodes; pairs one above the other are graded by hand.
+#[test]
+fn numbers_that_people_gave_are_compared() {
+    let d = Dir::new();
+    let (tree, out) = (direct(&d), d.path("run"));
+    train(&tree, &out, &[]);
+    let depths: String = (1..64_u32).map(|i| format!("n{i}\t{}\n", i.ilog2())).collect();
+    let values = d.write("values.tsv", format!("node\tvalue\n{depths}"));
+    // From a kind of its parent to its parent's kind.
+    let grades = (4..32).map(|i| format!("n{i} n{} N 6\nn{} n{i} N 1\n", i / 2, i / 2)).collect::<String>();
+    let graded = d.write("graded.txt", format!("WORD1 WORD2 POS AVG_SCORE\n{grades}nobody n1 N 6\n"));
+    let args = ["--embedding", &out, "--edges", &tree, "--closure", "--values", &values, "--graded", &graded];
+    let found = evaluated(&args);
+    let depth = found["rank_correlation"]["depth"].as_f64().unwrap();
+    assert!((found["values"]["spearman"].as_f64().unwrap() - depth).abs() < 1e-12, "{found}");
+    assert_eq!((&found["values"]["compared"], &found["graded"]["compared"]), (&63.into(), &56.into()));
+    assert_eq!(found["graded"]["without_points"], 1);
+    assert!(found["graded"]["spearman"].as_f64().unwrap() > 0.5, "{found}");
+    let said = POINCARE.succeeds(&[&["evaluate"][..], &args].concat());
+    assert!(said.contains("rank correlation with 56 graded pairs 0."), "{said}");
+    let bad = d.write("bad.tsv", "node\tvalue\nn1\t1\nn2\tmany\n");
+    let error = POINCARE.fails(&["evaluate", "--embedding", &out, "--edges", &tree, "--values", &bad]);
+    assert!(error.ends_with("bad.tsv:3: \"many\" is not a number"), "{error}");
+}
+
 #[test]
 fn a_hierarchy_gets_all_figures_and_other_graphs_the_distortion() {
     let d = Dir::new();
