@@ -63,6 +63,30 @@ fn scores_are_those_of_the_manifolds() {
     }
 }
 
+/// Keys close to a query, and the query itself: distances of 1e-3 to 1e-9 have lost no more digits than the
+/// coordinates have. An arcosh of 1 + δ would have lost half of them.
+#[test]
+fn scores_of_near_keys_are_those_of_the_manifolds() {
+    let [q, _, _] = inputs(1);
+    let q = q.row(0).to_vec();
+    let is_distance =
+        |score: &&dyn Score<f64>| ["distance", "half-space", "polar-distance"].contains(&score.name());
+    let distances: Vec<_> = scores().filter(is_distance).collect();
+    assert_eq!(distances.len(), 3);
+    for score in distances {
+        for step in [0.0, 1e-9, 1e-6, 1e-3] {
+            let k: Vec<f64> = q.iter().enumerate().map(|(i, x)| x + step * (i as f64 - 0.7)).collect();
+            let tape = Tape::new();
+            let [x, y] = [&q, &k].map(|row| tape.constant(&Tensor::new([1, row.len()], row.clone())));
+            let value = Attention::new(score, q.len()).scores(x, y).item();
+            let gamma = score.sharpness(q.len());
+            let want = gamma * by_hand(score, &q, &k);
+            let error = (value - want).abs();
+            assert!(error < 2e-14 * want.abs().max(1.0), "{score:?}, {step:e}: {value:e} {want:e}");
+        }
+    }
+}
+
 /// The kernel that stores no scores agrees with the weights of all pairs, with and without a mask.
 #[test]
 fn both_ways_agree() {
