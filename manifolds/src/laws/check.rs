@@ -1,5 +1,6 @@
 //! Runs a law over many cases and collects what is found.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use cotangent_engine::{Float, Row};
@@ -84,6 +85,8 @@ pub(super) struct Judge {
     fault: Option<(&'static str, String)>,
     checked: usize,
     meaningless: usize,
+    /// Of each identity that was compared within a bound, whether one of its bounds said something.
+    compared: BTreeMap<&'static str, bool>,
     /// Lengths that count as 0.
     floor: f64,
     /// Lengths that are as large as the manifold.
@@ -103,10 +106,12 @@ impl Judge {
 
     fn compare(&mut self, identity: &'static str, error: f64, bound: f64, large: f64) {
         // NaN is neither small nor large: it falls through and fails.
+        let says_something = self.compared.entry(identity).or_insert(false);
         if bound > large {
             self.meaningless += 1;
             return;
         }
+        *says_something = true;
         self.checked += 1;
         let ratio = error.abs() / bound;
         if ratio > self.worst {
@@ -197,7 +202,7 @@ fn survey<M: Lawful, T: Float>(
         worst,
         case: case.into(),
     };
-    let (before, mut found) = (report.checked, report.clone());
+    let (mut found, mut compared) = (report.clone(), BTreeMap::new());
     let size = (reach * unit(manifold) / manifold.radius::<T>()).min(1.0);
     for draw in Draw::all(manifold, size) {
         let judged = judge(manifold, draw, identity);
@@ -208,12 +213,15 @@ fn survey<M: Lawful, T: Float>(
         }
         found.checked += judged.checked;
         found.meaningless += judged.meaningless;
+        for (identity, says_something) in judged.compared {
+            *compared.entry(identity).or_insert(false) |= says_something;
+        }
         if judged.worst > found.worst {
             (found.worst, found.at) = (judged.worst, (judged.identity, T::NAME, draw.dim));
         }
     }
-    if found.checked == before {
-        let fault = ("nothing", "every bound is too large to say anything".to_owned());
+    if let Some((&identity, _)) = compared.iter().find(|(_, says_something)| !**says_something) {
+        let fault = (identity, "every bound is too large to say anything".to_owned());
         return Err(violation(0, fault, 0.0, "none".to_owned()));
     }
     *report = found;
@@ -225,7 +233,9 @@ fn judge<M: Lawful, T: Float>(manifold: &M, draw: Draw, identity: Identity<M, T>
     // Below this floor, squares underflow in `f64`, and coordinates in `T`.
     let floor = 1e-150_f64.max(16.0 / T::LARGEST) * unit(manifold);
     let large = 0.02 * manifold.radius::<T>();
-    let mut judge = Judge { identity: "", worst: 0.0, fault: None, checked: 0, meaningless: 0, floor, large };
+    let (compared, fault) = (BTreeMap::new(), None);
+    let mut judge =
+        Judge { identity: "", worst: 0.0, fault, checked: 0, meaningless: 0, compared, floor, large };
     identity(&case, &mut judge);
     judge
 }
