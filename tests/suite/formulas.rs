@@ -213,13 +213,11 @@ fn kernels_have_the_gradients_of_finite_differences() {
     use cotangent::engine::check;
     for formula in all() {
         let mut rng = rng::stream(5, formula.name, 0);
-        // A result that is settled onto a surface has only the derivatives along it. The laws of the
-        // manifolds test such formulas.
-        let is_settled =
+        // A result that is settled onto a surface has only the derivatives along it, which differences do not
+        // show. The laws of the manifolds compare those; here forward mode is compared with the reverse pass.
+        let is_on_surface =
             |plan: fn() -> &'static RowPlan| matches!(plan().domain, Domain::Hyperboloid | Domain::Sphere);
-        if matches!(formula.kind, Kind::Row { plan, .. } if is_settled(plan)) {
-            continue;
-        }
+        let is_settled = matches!(formula.kind, Kind::Row { plan, .. } if is_on_surface(plan));
         for (n, width) in [(1, 3), (5, 4)] {
             let inputs = inputs(formula, n, width, &mut rng);
             // A mask is not differentiated.
@@ -239,17 +237,19 @@ fn kernels_have_the_gradients_of_finite_differences() {
                 let weights = Tensor::from_fn(y.shape(), |i| 0.4 + (i as f64).sin());
                 10.0 + (y * y.tape().constant(&weights)).sum()
             }
-            let worst = check::gradients(&inputs, |v| scores(formula, &mask, v));
-            assert!(worst.relative < 1e-7, "{}: {worst:?}", formula.name);
+            if !is_settled {
+                let worst = check::gradients(&inputs, |v| scores(formula, &mask, v));
+                assert!(worst.relative < 1e-7, "{}: {worst:?}", formula.name);
+            }
 
             let directions: Vec<Tensor<f64>> = inputs
                 .iter()
                 .map(|t| Tensor::from_fn(t.shape().clone(), |i| (i as f64 + 0.3).cos()))
                 .collect();
             let worst = check::forward_mode(&inputs, &directions, |v| scores(formula, &mask, v));
-            assert!(worst < 1e-7, "{}: forward mode differs from reverse by {worst:e}", formula.name);
+            assert!(worst < 1e-10, "{}: forward mode differs from reverse by {worst:e}", formula.name);
 
-            if !matches!(formula.kind, Kind::Pair { .. }) {
+            if !matches!(formula.kind, Kind::Pair { .. }) && !is_settled {
                 let worst = check::gradients(&inputs, |v| {
                     let tape = v[0].tape();
                     let tangents: Vec<_> =
