@@ -382,7 +382,8 @@ fn batches_and_gradients() {
     check(Product::new(HalfSpace::new(-2.0), 1, Klein::new(-1.0)));
 }
 
-/// One point, equal points, no weight, no point. Gradients stay finite there and at the last radius.
+/// One point, equal points, no weight, no point. Gradients stay finite there and at the last radius, and have
+/// their limits.
 #[test]
 fn edges() {
     fn check<M: Barycentre, T: Float>(m: M, radius: f64) {
@@ -405,6 +406,16 @@ fn edges() {
             for v in [p, w] {
                 assert!(gradients.view(v).is_some());
                 assert!(gradients.wrt(v).data().iter().all(|g| g.is_finite()));
+            }
+            // Of equal points it is their mean to first order, in the coordinates of a chart. These are known up
+            // to λ roundings.
+            if x.len() == 3 {
+                for row in gradients.wrt(p).rows() {
+                    let miss = row.iter().map(|g| (g.to_f64() - 1.0 / n as f64).abs()).fold(0.0, f64::max);
+                    let first: Row<T> = Row::from(&[T::one(), T::zero(), T::zero()][..]);
+                    let bound = T::EPSILON * m.norm(&x, &first).max(1.0);
+                    assert!(miss <= bound, "{m:?} at {x:?}: {row:?}, bound {bound:e}");
+                }
             }
         }
         let empty = m.barycentre(&Tensor::<T>::zeros([0, x.len()]), &Tensor::zeros([0]));

@@ -241,6 +241,7 @@ fn edges<T: Float>() {
             equal(&gradients_at("add", &zero, &x)[1], 1.0);
             equal(&gradients_at("geodesic", &x, &x)[0], 0.625);
             equal(&gradients_at("geodesic", &x, &x)[1], 0.375);
+            equal(&gradients_at("scale", &zero, &zero)[0], 0.7);
             equal(&gradients_at("exp0", &zero, &zero)[3], 1.0);
             equal(&gradients_at("log0", &zero, &zero)[0], 1.0);
         }
