@@ -247,7 +247,12 @@ impl Neighbours {
 
     /// The neighbours of node `u`, in ascending order.
     pub fn of(&self, u: u32) -> &[u32] {
-        &self.targets[self.starts[u as usize]..self.starts[u as usize + 1]]
+        &self.targets[self.places(u)]
+    }
+
+    /// The places of these neighbours among those of all nodes.
+    pub(crate) fn places(&self, u: u32) -> std::ops::Range<usize> {
+        self.starts[u as usize]..self.starts[u as usize + 1]
     }
 
     /// Whether (u, v) is a pair.

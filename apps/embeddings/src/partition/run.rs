@@ -78,6 +78,7 @@ impl PartitionOptions {
             (config.validation > 0.0, "validation"),
             (config.test > 0.0, "test"),
             (config.sample_by_weight, "sample-by-weight"),
+            (config.rank_by_weight, "rank-by-weight"),
             (evaluate_every, "evaluate-every"),
             (seeds, "seeds"),
         ];

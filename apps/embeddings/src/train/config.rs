@@ -50,6 +50,12 @@ pub struct EmbeddingConfig {
     #[arg(long, help_heading = "Training")]
     #[serde(default)]
     pub sample_by_weight: bool,
+    /// Take weights for similarities: of a node's neighbours, those with a smaller weight than an edge's count as
+    /// negative samples of it, so that they end farther away. The weight does not multiply the loss (Nickel &
+    /// Kiela 2018).
+    #[arg(long, help_heading = "Training")]
+    #[serde(default)]
+    pub rank_by_weight: bool,
     /// A node is a negative sample with a probability proportional to its degree to this power.
     #[arg(long, default_value_t = 0.0, help_heading = "Training")]
     #[serde(default)]
@@ -145,6 +151,8 @@ impl EmbeddingConfig {
             (self.cool_down.is_some() && self.lr_floor == 1.0, "cool-down: only with --lr-floor"),
             (self.learn_kappa && !distances, "learn-kappa: only for --loss ranking and fermi-dirac"),
             (shared && !ranking, "shared-negatives: only for --loss ranking"),
+            (self.rank_by_weight && !ranking, "rank-by-weight: only for --loss ranking"),
+            (self.rank_by_weight && shared, "rank-by-weight: not with --shared-negatives"),
             (shared && self.learn_kappa, "shared-negatives: not with --learn-kappa"),
             (shared && !has_pairs, "shared-negatives: only for hyperbolic and euclidean space"),
         ];

@@ -128,6 +128,9 @@ pub(crate) fn sampler<'a>(graph: impl Into<Pairs<'a>>, config: &EmbeddingConfig)
     if config.sample_by_weight {
         sampler = sampler.by_weight()?;
     }
+    if config.rank_by_weight {
+        sampler = sampler.ranked_by_weight();
+    }
     if !config.objective.is_of_distances() {
         sampler = sampler.for_both_ends();
     }

@@ -1,5 +1,7 @@
 //! The order of pairs and their negative samples.
 
+use std::borrow::Cow;
+
 use cotangent::prelude::{Float, rng};
 use cotangent_apps_common::error::{AppError, Result};
 use rand::RngExt;
@@ -33,6 +35,9 @@ pub(crate) struct Sampler<'a> {
     by_weight: Option<WeightedAliasIndex<f64>>,
     /// For each node v the nodes u of its pairs (u, v), if negative samples take the place of both ends.
     below: Option<Neighbours>,
+    /// The weight of each neighbour, in the order of `neighbours`, if those of a smaller weight than a pair's are
+    /// negative samples too.
+    similarities: Option<Vec<f64>>,
 }
 
 /// How often a node is drawn again because it is a neighbour, before the allowed nodes are searched.
@@ -44,7 +49,8 @@ impl<'a> Sampler<'a> {
         let graph = graph.into();
         let by_degree = (power != 0.0).then(|| by_degree(&graph.degrees(), power));
         let (neighbours, drawable) = (graph.neighbours(), graph.nodes as u32);
-        Sampler { graph, neighbours, seed, negatives, drawable, by_degree, by_weight: None, below: None }
+        let (by_weight, below, similarities) = (None, None, None);
+        Sampler { graph, neighbours, seed, negatives, drawable, by_degree, by_weight, below, similarities }
     }
 
     /// The pairs are some of those of a larger graph. Its `known` pairs of these nodes are no negative
@@ -77,6 +83,28 @@ impl<'a> Sampler<'a> {
         Ok(self)
     }
 
+    /// Takes weights for similarities: of a pair (u, v) the neighbours of u with a smaller weight can be negative
+    /// samples too, and its weight does not multiply its loss. Nickel & Kiela 2018, section 3.1.
+    pub(crate) fn ranked_by_weight(mut self) -> Self {
+        let mut similarities = vec![0.0; self.graph.pairs.len()];
+        for (&(u, v), &weight) in self.graph.pairs.iter().zip(self.graph.weights) {
+            let place = self.neighbours.of(u).binary_search(&v).expect("it is of the same pairs");
+            similarities[self.neighbours.places(u).start + place] = weight;
+        }
+        self.similarities = Some(similarities);
+        self
+    }
+
+    /// The neighbours of a pair's first node that cannot be its negative samples, in ascending order.
+    fn near(&self, pair: u32) -> Cow<'_, [u32]> {
+        let u = self.graph.pairs[pair as usize].0;
+        let all = self.neighbours.of(u);
+        let Some(similarities) = &self.similarities else { return Cow::Borrowed(all) };
+        let least = self.graph.weights[pair as usize];
+        let each = all.iter().zip(&similarities[self.neighbours.places(u)]);
+        Cow::Owned(each.filter(|(_, similarity)| **similarity >= least).map(|(w, _)| *w).collect())
+    }
+
     /// Lets negative samples take the place of both ends of a pair (u, v): those at odd positions are in
     /// place of v, those at even positions in place of u.
     pub(crate) fn for_both_ends(mut self) -> Self {
@@ -92,7 +120,9 @@ impl<'a> Sampler<'a> {
     /// The factor of a pair's loss, rounded to the type of the coordinates.
     pub(crate) fn factor<T: Float>(&self, pair: u32) -> f64 {
         match self.graph.weights.get(pair as usize) {
-            Some(&weight) if self.by_weight.is_none() => T::nearest(weight).to_f64(),
+            Some(&weight) if self.by_weight.is_none() && self.similarities.is_none() => {
+                T::nearest(weight).to_f64()
+            }
             _ => 1.0,
         }
     }
@@ -171,15 +201,16 @@ impl<'a> Sampler<'a> {
     }
 
     /// Fills the candidates of a pair (u, v): v, then negative samples of u. These are drawn from all nodes
-    /// (or the first ones: [`among_first`](Self::among_first)) except u and its neighbours. If there are
+    /// (or the first ones: [`among_first`](Self::among_first)) except u and its neighbours, of these perhaps only
+    /// the [nearest](Self::ranked_by_weight). If there are
     /// none, all are v; its gradients then cancel.
     pub(crate) fn draw(&self, pair: u32, rng: &mut rng::Rng, candidates: &mut [u32]) {
-        let (u, v) = self.graph.pairs[pair as usize];
+        let ((u, v), near) = (self.graph.pairs[pair as usize], self.near(pair));
         candidates[0] = v;
         for (position, negative) in candidates.iter_mut().enumerate().skip(1) {
             let drawn = match &self.below {
                 Some(below) if self.replaces_first(position) => self.negative(v, below.of(v), rng),
-                _ => self.negative(u, self.neighbours.of(u), rng),
+                _ => self.negative(u, &near, rng),
             };
             *negative = drawn.unwrap_or(v);
         }
@@ -299,6 +330,37 @@ mod tests {
             assert_eq!(sampler.neighbours.of(u), whole.neighbours.of(u));
             assert_eq!(sampler.by_degree.is_some(), power != 0.0);
         }
+    }
+
+    /// With weights as similarities, of a pair's neighbours the less similar ones are drawn, and no others.
+    #[test]
+    fn less_similar_neighbours_are_negatives() {
+        let mut builder = Builder::default();
+        for (name, weight) in [("a", 3.0), ("b", 1.0), ("c", 2.0), ("d", 2.0)] {
+            builder.add("hub", name, Some(weight));
+        }
+        builder.add("a", "b", Some(5.0));
+        let graph = builder.finish();
+        let number = |name: &str| graph.names.iter().position(|other| other == name).unwrap() as u32;
+        for power in [0.0, 0.75] {
+            let sampler = Sampler::new(&graph, 1, Negatives::Own(200), power).ranked_by_weight();
+            let mut candidates = vec![0; sampler.candidates()];
+            for (pair, allowed) in [(0, &["b", "c", "d"][..]), (1, &[]), (2, &["b"]), (3, &["b"])] {
+                sampler.draw_batch(0, 10, 0, &[pair], &mut candidates);
+                let mut drawn = candidates[1..].to_vec();
+                drawn.sort_unstable();
+                drawn.dedup();
+                // Without other nodes all are the pair's own.
+                let mut allowed: Vec<u32> = allowed.iter().map(|name| number(name)).collect();
+                if allowed.is_empty() {
+                    allowed.push(graph.pairs[pair as usize].1);
+                }
+                allowed.sort_unstable();
+                assert_eq!(drawn, allowed, "power {power}, pair {pair}");
+                assert_eq!(sampler.factor::<f64>(pair), 1.0);
+            }
+        }
+        assert_eq!(Sampler::new(&graph, 1, Negatives::Own(1), 0.0).factor::<f64>(0), 3.0);
     }
 
     #[test]

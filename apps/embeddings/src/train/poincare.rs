@@ -138,8 +138,10 @@ impl EmbeddingMetrics {
 /// training diverges.
 pub fn train(graph: &Graph, config: &EmbeddingConfig, options: &RunOptions) -> Result<EmbeddingMetrics> {
     config.check()?;
-    if config.sample_by_weight && graph.weights.is_empty() {
-        return Err(AppError::usage("--sample-by-weight: the edges have no weights"));
+    let by_weight =
+        [("sample-by-weight", config.sample_by_weight), ("rank-by-weight", config.rank_by_weight)];
+    if let Some(option) = options::first_true(&by_weight).filter(|_| graph.weights.is_empty()) {
+        return Err(AppError::usage(format!("--{option}: the edges have no weights")));
     }
     let split = Split::new(graph, config.validation, config.test, config.seed)?;
     match config.precision {

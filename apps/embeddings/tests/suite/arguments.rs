@@ -40,6 +40,14 @@ fn options_that_have_no_effect_are_refused() {
     refused(&[&train[..], &["--negative-power", "200"]].concat(), "--negative-power: at most 10 is possible");
     let error = POINCARE.fails(&[&train[..], &["--sample-by-weight"]].concat());
     assert!(error.ends_with("--sample-by-weight: the edges have no weights"), "{error}");
+    let error = POINCARE.fails(&[&train[..], &["--rank-by-weight"]].concat());
+    assert!(error.ends_with("--rank-by-weight: the edges have no weights"), "{error}");
+    let ranked = ["--rank-by-weight", "--shared-negatives", "5"];
+    refused(&[&train[..], &ranked].concat(), "--rank-by-weight: not with --shared-negatives");
+    refused(
+        &[&train[..], &["--rank-by-weight", "--loss", "cones"]].concat(),
+        "--rank-by-weight: only for --loss ranking",
+    );
     let heavy = dir.write("heavy.tsv", "a\tb\t1e308\nb\tc\t1e308\n");
     let error = POINCARE.fails(&["train", "--edges", &heavy, "--out", &out, "--sample-by-weight"]);
     assert!(error.ends_with("--sample-by-weight: the sum of the weights is too large"), "{error}");
