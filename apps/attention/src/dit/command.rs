@@ -12,7 +12,10 @@ use cotangent_apps_common::task::{self, Reported};
 use cotangent_apps_common::training::TrainingOptions;
 use cotangent_apps_common::{options, print, say};
 
-use super::{DitConfig, DitData, DitEvaluated, DitMetrics, DitSampling, Sampler, evaluate, train};
+use super::{
+    DitConfig, DitData, DitDistance, DitEvaluated, DitMetrics, DitSampling, Sampler, distance, evaluate,
+    train,
+};
 use crate::attention::Scores;
 use crate::pictures::raster;
 use crate::saved::Running;
@@ -37,9 +40,9 @@ pub const APP: Application = Application {
              tiny\\|small\\|dit-s\\|dit-b`",
         ),
         (
-            "`dit sample --class NAME …`, `dit evaluate DIR --classifier DIR`",
+            "`dit sample --class NAME …`, `dit evaluate DIR --classifier DIR`, `dit distance DIR DIR`",
             "a sheet of new pictures, `--guidance`, `--steps`, `--eta`; the Fréchet distance to real \
-             pictures, by the features of a trained `vit`",
+             pictures, by the features of a trained `vit`; that of the pictures of two directories",
         ),
     ],
     writes: "`model.safetensors` (the best by validation), `curves.svg`, `config.json` (with the names of \
@@ -61,6 +64,8 @@ enum Command {
     Sample(Sample),
     /// Compares a trained model's pictures with real ones.
     Evaluate(Evaluate),
+    /// Compares the pictures of two directories.
+    Distance(Distance),
 }
 
 #[derive(Args)]
@@ -128,6 +133,19 @@ struct Evaluate {
     trained: Trained,
 }
 
+#[derive(Args)]
+struct Distance {
+    /// Two directories. All PNG and JPEG files in them and in their folders count, brought to the classifier's
+    /// size.
+    #[arg(num_args = 2, value_names = ["DIR", "DIR"], required = true, help_heading = "Data")]
+    directories: Vec<PathBuf>,
+    /// Output directory of `vit train`, with a classifier of such pictures.
+    #[arg(long, help_heading = "Data")]
+    classifier: PathBuf,
+    #[command(flatten)]
+    running: Running,
+}
+
 /// Runs the command `dit` with the process's arguments. `--attention` offers these scores, so a program can
 /// add a score of its own by [`Scores::with`]. Returns the exit code of the process: 0, or 2 after an error.
 pub fn run(scores: &Scores) -> std::process::ExitCode {
@@ -137,6 +155,7 @@ pub fn run(scores: &Scores) -> std::process::ExitCode {
         Command::Train(train) => train.run(scores),
         Command::Sample(sample) => sample.run(scores),
         Command::Evaluate(evaluate) => evaluate.run(scores),
+        Command::Distance(distance) => distance.run(scores),
     })
 }
 
@@ -220,6 +239,19 @@ impl Evaluate {
             say!("{:.2} % of the made pictures are recognised as their class", 100.0 * share);
         }
         print::event("result", &evaluated);
+        Ok(())
+    }
+}
+
+impl Distance {
+    fn run(self, scores: &Scores) -> Result<()> {
+        let [first, second] = &self.directories[..] else { unreachable!("two directories are required") };
+        let threads = self.running.threads.start()?;
+        let classifier = Classifier::load(&self.classifier, scores, self.running.device.choose()?)?;
+        let found = threads.run(|| distance(&classifier, [first, second]))?;
+        let DitDistance { pictures: [n, m], features, frechet } = found;
+        say!("Fréchet distance {frechet:.3} of {n} and {m} pictures, by {features} features");
+        print::event("result", &found);
         Ok(())
     }
 }

@@ -42,6 +42,44 @@ pub struct DitEvaluated {
     pub recognised: Option<f64>,
 }
 
+/// The result of `dit distance`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DitDistance {
+    /// Numbers of pictures.
+    pub pictures: [usize; 2],
+    /// Number of the classifier's features.
+    pub features: usize,
+    /// The Fréchet distance.
+    pub frechet: f64,
+}
+
+/// The Fréchet distance of all PNG and JPEG files of one directory from those of another, by the features of a
+/// classifier: for pictures that were made elsewhere, such as those decoded from latents.
+///
+/// # Errors
+/// If a picture cannot be read, or a directory has fewer than two.
+pub fn distance(classifier: &Classifier, directories: [&Path; 2]) -> Result<DitDistance> {
+    let [first, second] = directories.map(|path| classifier.read_all(path));
+    let [first, second] = [first?, second?].map(|pictures| classifier.features(&pictures));
+    let (pictures, features) = ([&first, &second].map(|rows| rows.shape()[0]), first.width());
+    for (path, n) in directories.into_iter().zip(pictures) {
+        enough(&path.display().to_string(), n, features)?;
+    }
+    let frechet = Gaussian::fitted(&first).frechet(&Gaussian::fitted(&second));
+    Ok(DitDistance { pictures, features, frechet })
+}
+
+/// Checks that so many pictures have a covariance; says so if they are few.
+fn enough(what: &str, n: usize, features: usize) -> Result<()> {
+    if n < 2 {
+        return Err(AppError::usage(format!("{what}: {n} pictures have no covariance")));
+    }
+    if n <= features {
+        note!("{what}: {n} pictures are few for {features} features, so distances are not accurate");
+    }
+    Ok(())
+}
+
 /// Makes `count` pictures, as many of each class, and compares their features with those of the real pictures
 /// in a directory. Features are what the head of a trained `vit` takes, and the distance is that of
 /// [`Gaussian::frechet`], so figures of different classifiers cannot be compared.
@@ -80,12 +118,7 @@ pub fn evaluate(
     let features = train.width();
     for (what, n) in [("--count", count), ("half of the training pictures", half), ("test", test.shape()[0])]
     {
-        if n < 2 {
-            return Err(AppError::usage(format!("{what}: {n} pictures have no covariance")));
-        }
-        if n <= features {
-            note!("{what}: {n} pictures are few for {features} features, so distances are not accurate");
-        }
+        enough(what, n, features)?;
     }
     let generated = sampler.sample(&classes, sampling)?.to_bytes();
     let made = Gaussian::fitted(&classifier.features(&generated));

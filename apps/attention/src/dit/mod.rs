@@ -19,7 +19,7 @@ mod training;
 pub use command::{APP, run};
 pub use config::{DitConfig, DitDefaults, DitSize};
 pub use data::DitData;
-pub use evaluated::{Distances, DitEvaluated, evaluate};
+pub use evaluated::{Distances, DitDistance, DitEvaluated, distance, evaluate};
 pub use frechet::Gaussian;
 pub use sampler::{DitSampling, Sampler};
 pub use training::train;

@@ -55,6 +55,23 @@ pub(super) fn read_test(directory: &Path, side: usize, classes: &[String]) -> Re
     Ok(Some(listing.read(side)?))
 }
 
+/// Reads all PNG and JPEG files of a directory and of the folders in it, as pictures of one class.
+///
+/// # Errors
+/// If there is none, or one cannot be read.
+pub(crate) fn read_all(directory: &Path, side: usize) -> Result<Pictures> {
+    let (mut folders, mut files) = (vec![directory.to_owned()], Vec::new());
+    while let Some(folder) = folders.pop() {
+        files.extend(entries(&folder, is_picture)?.iter().map(|name| (folder.join(name), 0)));
+        folders.extend(entries(&folder, Path::is_dir)?.iter().rev().map(|name| folder.join(name)));
+    }
+    if files.is_empty() {
+        return Err(AppError::content(directory, "no PNG or JPEG files"));
+    }
+    Pictures::<u8>::check_memory(files.len(), side, 3)?;
+    Listing { files }.read(side)
+}
+
 /// The names of what a directory has of this kind, but hidden ones, in order.
 fn entries(directory: &Path, is_wanted: impl Fn(&Path) -> bool) -> Result<Vec<String>> {
     let mut names = Vec::new();

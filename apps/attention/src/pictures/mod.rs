@@ -11,7 +11,7 @@ use crc32fast::Hasher;
 use rand::seq::SliceRandom;
 
 mod arrays;
-mod folders;
+pub(crate) mod folders;
 mod idx;
 mod model_ends;
 mod patches;

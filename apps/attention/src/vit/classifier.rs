@@ -13,7 +13,7 @@ use super::model::VitModel;
 use super::overlay::{self, Overlay};
 use super::tested::{Tested, features, test};
 use crate::attention::Scores;
-use crate::pictures::{Ends, PictureData, Pictured, Pictures, Reading, raster};
+use crate::pictures::{Ends, PictureData, Pictured, Pictures, Reading, folders, raster};
 use crate::saved::{Saved, load_parameters};
 
 /// A class of a picture.
@@ -79,6 +79,15 @@ impl Classifier {
         let white = self.white;
         let reading = Reading { side: Some(side), folder_side: side, white, ..self.config.reading() };
         PictureData::read_to_test(directory, &reading, &self.classes)
+    }
+
+    /// Reads all PNG and JPEG files of a directory and of the folders in it, whatever their class, brought to the
+    /// model's size and channels.
+    ///
+    /// # Errors
+    /// If there is none, or one cannot be read.
+    pub fn read_all(&self, directory: &Path) -> Result<Pictures> {
+        Ok(folders::read_all(directory, self.config.side())?.in_channels(self.channels()))
     }
 
     /// Tests the model on pictures of its size, channels and classes.

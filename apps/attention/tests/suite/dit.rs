@@ -209,6 +209,42 @@ fn pictures_are_compared_with_real_ones() {
     assert!(message.contains("out/config.json:"), "{message}");
 }
 
+/// Pictures made elsewhere: all files of two directories, whatever their folders.
+#[test]
+fn pictures_of_two_directories_are_compared() {
+    let d = Dir::new();
+    let by = classifier(&d, "vit", "");
+    let folder = |name: &str, count: u32, shift: u32| {
+        let path = d.path(name);
+        for i in 0..count {
+            let folder = Path::new(&path).join(["a", "b"][i as usize % 2]);
+            std::fs::create_dir_all(&folder).unwrap();
+            let shade = |x: u32, y: u32| [(i * 37 + x * 50 + y * 20 + shift * (i % 3)) as u8];
+            let picture = image::GrayImage::from_fn(4, 4, |x, y| image::Luma(shade(x, y)));
+            picture.save(folder.join(format!("{i}.png"))).unwrap();
+        }
+        path
+    };
+    let (here, same, other) = (folder("here", 20, 0), folder("same", 20, 0), folder("other", 31, 60));
+    let distance = |a: &str, b: &str| -> Value {
+        let printed = DIT.succeeds(&["distance", a, b, "--classifier", &by, "--json"]);
+        serde_json::from_str(printed.lines().last().unwrap()).unwrap()
+    };
+    let found = distance(&here, &other);
+    assert_eq!((&found["pictures"], &found["features"]), (&serde_json::json!([20, 31]), &8.into()));
+    let [none, some] = [distance(&here, &same), found].map(|found| found["frechet"].as_f64().unwrap());
+    assert!(none.abs() < 1e-6 * some && some > 0.0, "{none} {some}");
+    let back = distance(&other, &here)["frechet"].as_f64().unwrap();
+    assert!((back - some).abs() < 1e-6 * some, "{back} {some}");
+    let fails = |a: &str| DIT.fails(&["distance", a, &here, "--classifier", &by]);
+    let empty = d.path("empty");
+    std::fs::create_dir(&empty).unwrap();
+    assert!(fails(&empty).ends_with("empty: no PNG or JPEG files"));
+    assert!(fails(&folder("one", 1, 0)).ends_with("one: 1 pictures have no covariance"));
+    std::fs::write(Path::new(&other).join("a/bad.png"), "no picture").unwrap();
+    assert!(fails(&other).contains("bad.png: "), "{}", fails(&other));
+}
+
 #[test]
 fn bad_options_get_one_line() {
     let d = Dir::new();
