@@ -31,6 +31,8 @@ pub enum Nonlinearity {
     Tanh,
     /// max(x, 0).
     Relu,
+    /// 1/(1 + e^-x), the logistic function.
+    Sigmoid,
 }
 
 impl Nonlinearity {
@@ -47,6 +49,7 @@ impl Nonlinearity {
             Nonlinearity::Identity => Activation::IDENTITY,
             Nonlinearity::Tanh => Activation::TANH,
             Nonlinearity::Relu => Activation::RELU,
+            Nonlinearity::Sigmoid => Activation::SIGMOID,
         }
     }
 }

@@ -152,3 +152,19 @@ fn the_released_protocol_keeps_its_batches() {
         assert!(epochs.iter().any(|epoch| *epoch != epochs[0]), "{protocol:?}");
     }
 }
+
+#[test]
+fn nonlinearities_are_those_of_their_names() {
+    let tape = Tape::<f64>::new();
+    let x = tape.constant(&Tensor::new([2], vec![-1.0, 2.0]));
+    let logistic = |x: f64| 1.0 / (1.0 + (-x).exp());
+    for (nonlinearity, want) in [
+        (Nonlinearity::Identity, [-1.0, 2.0]),
+        (Nonlinearity::Tanh, [(-1.0_f64).tanh(), 2.0_f64.tanh()]),
+        (Nonlinearity::Relu, [0.0, 2.0]),
+        (Nonlinearity::Sigmoid, [logistic(-1.0), logistic(2.0)]),
+    ] {
+        let y = nonlinearity.activation::<f64>().apply(x).to_tensor();
+        assert!(y.data().iter().zip(want).all(|(y, want)| (y - want).abs() < 1e-15), "{nonlinearity:?}: {y}");
+    }
+}
