@@ -78,8 +78,9 @@ fn sines_and_cosines_of_triangles() {
     every_space(&mut Triangles);
 }
 
-/// A vector that is transported once around a triangle, along its sides, has turned by the excess of the angles,
-/// which is the curvature times the area (Gauss & Bonnet): for κ > 0 in the sense of the way around.
+/// A vector that is transported once around a triangle, along its sides, has turned by the excess of the
+/// angles, which is the curvature times the area (Gauss & Bonnet): for κ > 0 in the sense of the way
+/// around.
 #[test]
 fn transport_around_a_triangle_turns_by_its_excess() {
     struct Triangles(f64);
@@ -88,19 +89,20 @@ fn transport_around_a_triangle_turns_by_its_excess() {
             let mut rng = rng::stream(12, 0, 0);
             for _ in 0..50 {
                 let corners: [Row<f64>; 3] = std::array::from_fn(|_| m.random_point(3, 0.7, &mut rng));
-                let at = |i: usize| &corners[i % 3];
-                let angles =
-                    [0, 1, 2].map(|i| m.angle(at(i), &m.log(at(i), at(i + 1)), &m.log(at(i), at(i + 2))));
+                let corner = |i: usize| &corners[i % 3];
+                let angles = [0, 1, 2].map(|i| {
+                    m.angle(corner(i), &m.log(corner(i), corner(i + 1)), &m.log(corner(i), corner(i + 2)))
+                });
                 let excess = angles.iter().sum::<f64>() - PI;
-                let [start, end] = [m.log(at(0), at(1)), m.log(at(0), at(2))];
-                let turned = (0..3).fold(start.clone(), |v, i| m.transport(at(i), at(i + 1), &v));
+                let [start, end] = [m.log(corner(0), corner(1)), m.log(corner(0), corner(2))];
+                let turned = (0..3).fold(start.clone(), |v, i| m.transport(corner(i), corner(i + 1), &v));
                 let to_end = (angles[0] - excess).abs();
                 let want = [excess.abs(), to_end.min(2.0 * PI - to_end)];
-                let have = [&start, &end].map(|v| m.angle(at(0), &turned, v));
+                let have = [&start, &end].map(|v| m.angle(corner(0), &turned, v));
                 for (have, want) in have.into_iter().zip(want) {
                     assert!((have - want).abs() < 1e-12, "{m:?}: {have}, not {want}");
                 }
-                let lengths = [&turned, &start].map(|v| m.norm(at(0), v));
+                let lengths = [&turned, &start].map(|v| m.norm(corner(0), v));
                 assert!((lengths[0] / lengths[1] - 1.0).abs() < 1e-12, "{m:?}: {lengths:?}");
                 self.0 = self.0.max(excess.abs());
             }

@@ -1,6 +1,6 @@
-//! Agreement with numbers that people gave: how much a word is a kind of another (HyperLex; Nickel & Kiela 2017,
-//! section 4.3), and values of nodes such as ranks in an organisation (Nickel & Kiela 2018). Both are Spearman's
-//! rank correlations.
+//! Agreement with numbers that people gave: how much a word is a kind of another (HyperLex; Nickel & Kiela
+//! 2017, section 4.3), and values of nodes such as ranks in an organisation (Nickel & Kiela 2018). Both are
+//! Spearman's rank correlations.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -10,7 +10,6 @@ use cotangent_apps_common::table::{Row, Separator, Table, TableOptions, Wanted};
 use serde::Serialize;
 
 use crate::evaluate::is_a::{Options, Scorer};
-use crate::evaluate::neighbours::depths;
 use crate::evaluate::rank_correlation::spearman;
 use crate::files::embeddings::Embeddings;
 
@@ -90,8 +89,8 @@ impl<'a> Senses<'a> {
 
 /// The word of a synset's name: `dog` of `dog.n.01`.
 fn word_of(name: &str) -> Option<&str> {
-    let (rest, sense) = name.rsplit_once('.')?;
-    let (word, part) = rest.rsplit_once('.')?;
+    let (stem, sense) = name.rsplit_once('.')?;
+    let (word, part) = stem.rsplit_once('.')?;
     let is_sense = !sense.is_empty() && sense.bytes().all(|byte| byte.is_ascii_digit());
     (is_sense && part.len() == 1 && !word.is_empty()).then_some(word)
 }
@@ -100,8 +99,8 @@ fn word_of(name: &str) -> Option<&str> {
 /// counts.
 ///
 /// # Errors
-/// If the file cannot be read, a number is none, fewer than two pairs have points, or the geometry has no such
-/// score.
+/// If the file cannot be read, a number is none, fewer than two pairs have points, or the geometry has no
+/// such score.
 pub fn graded(embeddings: &Embeddings, path: &Path, options: Options) -> Result<Agreement> {
     let scorer = Scorer::new(&embeddings.points, embeddings.geometry, options)?;
     let senses = Senses::new(embeddings);
@@ -122,13 +121,11 @@ pub fn graded(embeddings: &Embeddings, path: &Path, options: Options) -> Result<
 /// If the file cannot be read, a number is none, or fewer than two nodes have points.
 pub fn values(embeddings: &Embeddings, path: &Path) -> Result<Agreement> {
     let index = embeddings.index_of_names(path)?;
-    let all = depths(embeddings.geometry, &embeddings.points);
     let rows = read::<1>(path, &VALUES)?;
     let found =
         rows.iter().filter_map(|([node], value)| Some((index.find(&embeddings.names, node)?, *value)));
-    let (radii, given): (Vec<f64>, Vec<f64>) =
-        found.map(|(point, value)| (all[point as usize], value)).unzip();
-    agreement(path, [&radii, &given], rows.len(), "nodes")
+    let (points, given): (Vec<u32>, Vec<f64>) = found.unzip();
+    agreement(path, [&embeddings.depths(&points), &given], rows.len(), "nodes")
 }
 
 fn agreement(path: &Path, [found, given]: [&[f64]; 2], all: usize, what: &str) -> Result<Agreement> {

@@ -74,21 +74,21 @@ impl<'a> Split<'a> {
                 continue;
             }
             let (u, v) = graph.pairs[i];
-            let both: Vec<usize> = [i].into_iter().chain(numbers.get(&(v, u)).copied()).collect();
+            let directions: Vec<usize> = [i].into_iter().chain(numbers.get(&(v, u)).copied()).collect();
             let may_go = |&k: &usize| {
                 let (u, v) = graph.pairs[k];
                 outgoing[u as usize] > 1 && incoming[v as usize] > 1
             };
-            if both.iter().all(may_go) {
+            if directions.iter().all(may_go) {
                 let part = if held < validation { &mut split.validation } else { &mut split.test };
-                for &k in &both {
+                for &k in &directions {
                     let (u, v) = graph.pairs[k];
                     outgoing[u as usize] -= 1;
                     incoming[v as usize] -= 1;
                     is_held[k] = true;
                 }
-                held += both.len();
-                part.extend(both);
+                held += directions.len();
+                part.extend(directions);
             }
         }
         if held < wanted {
