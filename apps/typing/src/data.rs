@@ -13,7 +13,7 @@ use crate::words::Words;
 /// Where the data are.
 #[derive(Clone, Debug)]
 pub struct Sources {
-    /// Mentions whose types come from elsewhere than from people, to train on before those of `train`.
+    /// Mentions whose types people did not give, to train on before those of `train`.
     pub distant: Option<PathBuf>,
     /// Mentions to train on.
     pub train: PathBuf,
@@ -89,7 +89,7 @@ impl Data {
     }
 
     /// A checksum of everything that the result depends on: types, the vectors of all words that occur,
-    /// characters, and which mentions are in which part and distant.
+    /// characters, and which mentions are distant or in which part.
     pub fn fingerprint(&self) -> u32 {
         let mut hasher = crc32fast::Hasher::new();
         self.types.fingerprint(&mut hasher);
@@ -97,9 +97,7 @@ impl Data {
         self.words.hash(&mut hasher);
         self.characters.hash(&mut hasher);
         self.parts.iter().for_each(|part| hasher.update(&(part.len() as u64).to_le_bytes()));
-        if self.distant > 0 {
-            hasher.update(&(self.distant as u64).to_le_bytes());
-        }
+        hasher.update(&(self.distant as u64).to_le_bytes());
         for example in self.parts.iter().flatten() {
             let lists = [&example.context, &example.positions, &example.mention, &example.characters];
             for list in lists.into_iter().chain([&example.types]) {
