@@ -407,8 +407,8 @@ fn edges() {
                 assert!(gradients.view(v).is_some());
                 assert!(gradients.wrt(v).data().iter().all(|g| g.is_finite()));
             }
-            // Of equal points it is their mean to first order, in the coordinates of a chart. These are known up
-            // to λ roundings.
+            // Of equal points it is their mean to first order, in the coordinates of a chart. These are
+            // known up to λ roundings.
             if x.len() == 3 {
                 for row in gradients.wrt(p).rows() {
                     let miss = row.iter().map(|g| (g.to_f64() - 1.0 / n as f64).abs()).fold(0.0, f64::max);

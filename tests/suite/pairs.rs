@@ -190,8 +190,8 @@ fn attention_by_all_weights() {
 }
 
 /// Dropped keys are hidden keys: the same results, gradients and derivatives. They are those whose weights
-/// dropout would drop. There are more keys than a tile has, two batch entries, and keys that are hidden anyway.
-/// A query that is NaN has a result that is NaN.
+/// dropout would drop. There are more keys than a tile has, two batch entries, and keys that are hidden
+/// anyway. A query that is NaN has a result that is NaN.
 #[test]
 fn dropped_keys_are_hidden() {
     let (n, m) = (5, 300);

@@ -70,8 +70,8 @@ pub trait Task: Sync {
         options.set_aside(|name| Self::FILES.contains(&name))
     }
 
-    /// Gives the model what it needs for its first step. It is not called for a resumed run, which has it from
-    /// its checkpoint.
+    /// Gives the model what it needs for its first step. It is not called for a resumed run, which has it
+    /// from its checkpoint.
     ///
     /// # Errors
     /// If training cannot begin.

@@ -145,9 +145,9 @@ struct Text {
 
 /// Reads SNLI from a directory with `train.tsv`, `test.tsv` and the pairs to validate on, for example `val`
 /// for `val.tsv`, each plain or gzip (`.tsv.gz`). The columns are label, premise and hypothesis. There are
-/// two classes: entailment, and all other labels (Ganea et al. 2018, section 4). Pairs whose annotators did not
-/// agree, labelled `-` in the published files, are left out. Words that are not in the training pairs are
-/// [`UNKNOWN`].
+/// two classes: entailment, and all other labels (Ganea et al. 2018, section 4). Pairs whose annotators did
+/// not agree, labelled `-` in the published files, are left out. Words that are not in the training pairs
+/// are [`UNKNOWN`].
 ///
 /// # Errors
 /// If a file is missing, a line does not have three columns, a sentence is empty, or a label is not one of

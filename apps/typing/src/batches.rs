@@ -91,8 +91,8 @@ impl Batch {
     }
 }
 
-/// The passes of an epoch, each in a random order of its own: one over the distant items, which come first, then
-/// several over the others. López & Strube 2020, section 5.2.
+/// The passes of an epoch, each in a random order of its own: one over the distant items, which come first,
+/// then several over the others. López & Strube 2020, section 5.2.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cycles {
     pub(crate) distant: usize,

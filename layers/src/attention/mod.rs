@@ -190,8 +190,8 @@ impl<T: Float> Attention<T> {
         self.on(queries.tape()).masked(mask).weigh(queries, keys)
     }
 
-    /// The weights of all pairs, `[…, n, m]`, as values are aggregated by them: for a barycentre shares. While
-    /// training there is dropout.
+    /// The weights of all pairs, `[…, n, m]`, as values are aggregated by them: for a barycentre shares.
+    /// While training there is dropout.
     #[track_caller]
     pub(crate) fn aggregated_weights<'t>(
         &self,

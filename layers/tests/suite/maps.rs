@@ -343,8 +343,8 @@ fn tiny_weights_have_the_shares_of_softmax() {
     check::<f64>([35.0, 200.0, 800.0]);
 }
 
-/// Where dropout leaves a key whose weight is e^-95, of which `f32` cannot hold the inverse, the result is that
-/// key's value: with scores that are stored and not, and along edges.
+/// Where dropout leaves a key whose weight is e^-95, of which `f32` cannot hold the inverse, the result is
+/// that key's value: with scores that are stored and not, and along edges.
 #[test]
 fn dropout_leaves_whole_shares() {
     let all: Vec<(u32, u32)> = (0..64).flat_map(|i| [(i, 0), (i, 1)]).collect();

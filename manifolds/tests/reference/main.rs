@@ -122,7 +122,8 @@ fn check(table: &str, evaluate: [fn(&str, &Case) -> Vec<f64>; 2], bounds: [f64; 
     let mut worst: BTreeMap<(bool, String), BTreeMap<Option<usize>, f64>> = BTreeMap::new();
     let mut plain: BTreeMap<(bool, String), f64> = BTreeMap::new();
     let mut failures = Vec::new();
-    // Cases whose bound is so large that any result would do, and all cases.
+    // Cases whose bound is so large that any result would do, and all cases. A few far points have such
+    // bounds.
     let (mut vacuous, mut all) = (0, 0);
     for case in read(table) {
         for reference in &case.results {

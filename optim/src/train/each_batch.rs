@@ -6,8 +6,8 @@ use cotangent_engine::{Float, Tape};
 use rayon::prelude::*;
 
 /// What `evaluate` returns for each batch, in their order. The batches are computed in parallel, each on an
-/// empty tape, on the device of `tape`. One of the tapes is `tape` itself, which keeps its memory for the next
-/// call: to clear that of a new tape can take longer than a batch.
+/// empty tape, on the device of `tape`. One of the tapes is `tape` itself, which keeps its memory for the
+/// next call: to clear that of a new tape can take longer than a batch.
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor};

@@ -135,8 +135,8 @@ struct Evaluate {
 
 #[derive(Args)]
 struct Distance {
-    /// Two directories. All PNG and JPEG files in them and in their folders count, brought to the classifier's
-    /// size.
+    /// Two directories. All PNG and JPEG files in them and in their folders count, brought to the
+    /// classifier's size.
     #[arg(num_args = 2, value_names = ["DIR", "DIR"], required = true, help_heading = "Data")]
     directories: Vec<PathBuf>,
     /// Output directory of `vit train`, with a classifier of such pictures.

@@ -53,8 +53,8 @@ pub struct DitDistance {
     pub frechet: f64,
 }
 
-/// The Fréchet distance of all PNG and JPEG files of one directory from those of another, by the features of a
-/// classifier: for pictures that were made elsewhere, such as those decoded from latents.
+/// The Fréchet distance of all PNG and JPEG files of one directory from those of another, by the features
+/// of a classifier: for pictures that were made elsewhere, such as those decoded from latents.
 ///
 /// # Errors
 /// If a picture cannot be read, or a directory has fewer than two.

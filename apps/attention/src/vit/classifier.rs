@@ -81,8 +81,8 @@ impl Classifier {
         PictureData::read_to_test(directory, &reading, &self.classes)
     }
 
-    /// Reads all PNG and JPEG files of a directory and of the folders in it, whatever their class, brought to the
-    /// model's size and channels.
+    /// Reads all PNG and JPEG files of a directory and of the folders in it, whatever their class, brought
+    /// to the model's size and channels.
     ///
     /// # Errors
     /// If there is none, or one cannot be read.

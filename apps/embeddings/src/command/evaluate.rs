@@ -34,13 +34,13 @@ pub(crate) struct Evaluate {
     /// For link prediction --edges is the test.tsv of `train --test`, and --known the edges of that training.
     #[arg(long, num_args = 1.., value_name = "FILE", help_heading = "Data")]
     known: Vec<PathBuf>,
-    /// Words, the words that they may be a kind of, and a number that says how much, as HyperLex has them: a table
-    /// whose order is compared with that of --score. A word has the points of its senses (dog: dog.n.01 and so
-    /// on).
+    /// Table of graded pairs, such as HyperLex: a word, a word that it may be a kind of, and how much it is
+    /// one. The grades are compared with --score by rank correlation. A word without a point of its own has
+    /// those of its senses (dog: dog.n.01 and so on).
     #[arg(long, value_name = "FILE", help_heading = "Data")]
     graded: Option<PathBuf>,
-    /// Nodes and a number of each, such as a rank in an organisation: a table whose order is compared with that of
-    /// the distances from the origin.
+    /// Table of nodes with a number each, such as ranks in an organisation. The numbers are compared with the
+    /// distances from the origin by rank correlation.
     #[arg(long, value_name = "FILE", help_heading = "Data")]
     values: Option<PathBuf>,
     #[command(flatten)]

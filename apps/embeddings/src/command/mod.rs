@@ -53,7 +53,8 @@ pub const APP: Application = Application {
         ),
         (
             "`poincare wordnet --dict DIR --out FILE`; `hyperbolicity --edges FILE`",
-            "the closure of nouns or verbs from WordNet's own files; how close a graph is to a tree (Gromov's δ)",
+            "the closure of nouns or verbs from WordNet's own files; how close a graph is to a tree \
+             (Gromov's δ)",
         ),
         (
             "`poincare plot --out disk.svg`; `view --out page.html`",

@@ -207,8 +207,8 @@ mod tests {
         );
     }
 
-    /// Verbs have frames after their pointers. Pointers to nouns are not followed. Two verbs that are above each
-    /// other, as in WordNet 2, are not above themselves.
+    /// Verbs have frames after their pointers. Pointers to nouns are not followed. Two verbs that are above
+    /// each other are not above themselves.
     #[test]
     fn verbs_have_files_of_their_own() {
         let dir = tempfile::tempdir().unwrap();

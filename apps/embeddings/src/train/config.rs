@@ -50,9 +50,8 @@ pub struct EmbeddingConfig {
     #[arg(long, help_heading = "Training")]
     #[serde(default)]
     pub sample_by_weight: bool,
-    /// Take weights for similarities: of a node's neighbours, those with a smaller weight than an edge's count as
-    /// negative samples of it, so that they end farther away. The weight does not multiply the loss (Nickel &
-    /// Kiela 2018).
+    /// Weights are similarities: neighbours of an edge's first node can be negative samples of the edge if
+    /// their own edges have a smaller weight. Weights do not multiply the loss (Nickel & Kiela 2018).
     #[arg(long, help_heading = "Training")]
     #[serde(default)]
     pub rank_by_weight: bool,

@@ -35,8 +35,8 @@ pub(crate) struct Sampler<'a> {
     by_weight: Option<WeightedAliasIndex<f64>>,
     /// For each node v the nodes u of its pairs (u, v), if negative samples take the place of both ends.
     below: Option<Neighbours>,
-    /// The weight of each neighbour, in the order of `neighbours`, if those of a smaller weight than a pair's are
-    /// negative samples too.
+    /// The weight of each neighbour, in the order of `neighbours`, if those of a smaller weight than a
+    /// pair's are negative samples too.
     similarities: Option<Vec<f64>>,
 }
 
@@ -83,8 +83,8 @@ impl<'a> Sampler<'a> {
         Ok(self)
     }
 
-    /// Takes weights for similarities: of a pair (u, v) the neighbours of u with a smaller weight can be negative
-    /// samples too, and its weight does not multiply its loss. Nickel & Kiela 2018, section 3.1.
+    /// Takes weights for similarities: of a pair (u, v) the neighbours of u with a smaller weight can be
+    /// negative samples too, and its weight does not multiply its loss. Nickel & Kiela 2018, section 3.1.
     pub(crate) fn ranked_by_weight(mut self) -> Self {
         let mut similarities = vec![0.0; self.graph.pairs.len()];
         for (&(u, v), &weight) in self.graph.pairs.iter().zip(self.graph.weights) {
@@ -201,9 +201,9 @@ impl<'a> Sampler<'a> {
     }
 
     /// Fills the candidates of a pair (u, v): v, then negative samples of u. These are drawn from all nodes
-    /// (or the first ones: [`among_first`](Self::among_first)) except u and its neighbours, of these perhaps only
-    /// the [nearest](Self::ranked_by_weight). If there are
-    /// none, all are v; its gradients then cancel.
+    /// (or the first ones: [`among_first`](Self::among_first)) except u and its neighbours, of these
+    /// perhaps only the [nearest](Self::ranked_by_weight). If there are none, all are v; its gradients then
+    /// cancel.
     pub(crate) fn draw(&self, pair: u32, rng: &mut rng::Rng, candidates: &mut [u32]) {
         let ((u, v), near) = (self.graph.pairs[pair as usize], self.near(pair));
         candidates[0] = v;

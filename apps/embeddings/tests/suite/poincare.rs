@@ -383,7 +383,8 @@ fn bad_checkpoints_are_refused_and_nothing_is_lost() {
     assert!(resume(&[]).contains("damaged checkpoint"));
 }
 
-/// WordNet's own files give the published closures: Nickel & Kiela 2017 of nouns, 2018 of verbs. Skipped if the Debian package is not installed.
+/// WordNet's own files give the published closures: Nickel & Kiela 2017 of nouns, 2018 of verbs. Skipped if
+/// the Debian package is not installed.
 #[test]
 fn wordnet_closure_is_the_published_one() {
     let dict = Path::new("/usr/share/wordnet");

@@ -39,8 +39,8 @@ struct DataOptions {
     /// mention, right context, types); plain or gzip. Those without types are left out.
     #[arg(long, help_heading = "Data")]
     train: PathBuf,
-    /// Mentions whose types are not of people, as Ultra-Fine's distant ones from entity links and head words. Each
-    /// epoch has one pass over them, then --cycles passes over those of --train.
+    /// Mentions whose types people did not give, such as the distant ones of Ultra-Fine, from entity links
+    /// and head words. Each epoch has one pass over them, then --cycles passes over those of --train.
     #[arg(long, help_heading = "Data")]
     distant: Option<PathBuf>,
     /// Mentions to select the model by: the epoch with the best total macro F1.

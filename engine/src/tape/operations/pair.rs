@@ -87,8 +87,8 @@ impl<'t, T: Float> Pairs<'t, T> {
     }
 
     /// As [`dropout`](Self::dropout), but of the pairs of queries and keys, before weights are normalised: a
-    /// query does not attend to its dropped keys, and normalised weights of the others sum to 1. Logistic weights
-    /// of the others stay as they are. It takes the same draws. DropKey, Li et al. 2023.
+    /// query does not attend to its dropped keys, and normalised weights of the others sum to 1. Logistic
+    /// weights of the others stay as they are. It takes the same draws. DropKey, Li et al. 2023.
     ///
     /// # Panics
     /// If the rate is not in [0, 1).
