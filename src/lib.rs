@@ -46,6 +46,6 @@ pub mod prelude {
         Hyperbolic, Isometric, Manifold, Module, OriginFrame, Param, Point, Retraction, Sets, Spread, Steps,
         Tangent, WrappedNormal,
     };
-    pub use cotangent_optim::train::{Batches, ByLength, Goal, Shuffled, Trainer};
+    pub use cotangent_optim::train::{Batches, ByLength, Goal, Repeated, Shuffled, Trainer};
     pub use cotangent_optim::{DataParallel, HoroPcaFit, RiemannianAdam, RiemannianSgd, Schedule};
 }

@@ -12,7 +12,6 @@
 //! | [`lm::text`], [`lm::vocabulary`] | their text and its tokens |
 //! | [`vit`] | vision transformers, which classify pictures |
 //! | [`dit`] | diffusion transformers, which make pictures |
-//! | [`pictures`] | pictures with classes, read from folders, arrays and tables |
 //! | [`graph`] | node classification by graph attention |
 //! | [`graph::labelled_graph`] | graphs whose nodes have features and classes |
 //! | [`graph_tasks`] | questions about the nodes of a graph |
@@ -29,10 +28,12 @@ pub mod graph;
 pub mod graph_tasks;
 mod key_values;
 pub mod lm;
-pub mod pictures;
+mod patches;
+mod pictured;
 mod saved;
 mod training;
 pub mod transformer;
 pub mod vit;
 
 pub use cotangent_apps_common::attention;
+pub use cotangent_apps_pictures as pictures;

@@ -36,7 +36,11 @@ pub(crate) fn mean_loss<B: Sync>(
     batches: &[B],
     loss: impl Fn(&Tape<f32>, &B) -> (f64, usize) + Sync,
 ) -> f64 {
-    let losses = each_batch(tape, batches, |tape, batch| loss(tape, batch));
-    let tokens: usize = losses.iter().map(|(_, tokens)| tokens).sum();
-    losses.iter().map(|(loss, tokens)| loss * *tokens as f64).sum::<f64>() / tokens as f64
+    mean_of(&each_batch(tape, batches, |tape, batch| loss(tape, batch)))
+}
+
+/// The mean of numbers, each of so many items.
+pub(crate) fn mean_of(numbers: &[(f64, usize)]) -> f64 {
+    let items: usize = numbers.iter().map(|(_, items)| items).sum();
+    numbers.iter().map(|(number, items)| number * *items as f64).sum::<f64>() / items as f64
 }

@@ -2,6 +2,7 @@
 //! as a [`Task`].
 
 use std::path::Path;
+use std::sync::OnceLock;
 use std::time::Instant;
 
 use cotangent::optim::train::{Batches, Goal, History, Progress};
@@ -81,12 +82,15 @@ pub trait Task: Sync {
     }
 
     /// The mean loss of training items.
+    ///
+    /// # Errors
+    /// If an item cannot be read.
     fn loss<'t>(
         &self,
         model: &Self::Model,
         tape: &'t Tape<Self::Number>,
         items: &[u32],
-    ) -> Var<'t, Self::Number>;
+    ) -> Result<Var<'t, Self::Number>>;
 
     /// The validation after an epoch. NaN ends the training. `before` has the earlier epochs, and `tape` is
     /// free for its work.
@@ -266,14 +270,25 @@ fn epochs<K: Task>(
     if !options.resume {
         task.prepare(model, tape)?;
     }
+    // A loss that cannot be computed is NaN, which ends the training; then the cause is the error.
+    let failure = OnceLock::new();
     let history = trainer.run(
         model,
         &mut optimiser,
         &batches,
-        |model, tape, items| task.loss(model, tape, items),
+        |model, tape, items| {
+            task.loss(model, tape, items).unwrap_or_else(|error| {
+                let _ = failure.set(error);
+                tape.scalar(f64::NAN)
+            })
+        },
         |model, before| Ok(task.validate(model, before, tape)?),
-    )?;
+    );
     drop(trainer);
+    if let Some(error) = failure.into_inner() {
+        return Err(error);
+    }
+    let history = history?;
     progress.finish();
     Ok(history)
 }
@@ -440,9 +455,9 @@ mod tests {
             self.prepared.fetch_add(1, Ordering::Relaxed);
             Ok(())
         }
-        fn loss<'t>(&self, model: &Self::Model, tape: &'t Tape<f64>, _: &[u32]) -> Var<'t, f64> {
+        fn loss<'t>(&self, model: &Self::Model, tape: &'t Tape<f64>, _: &[u32]) -> Result<Var<'t, f64>> {
             self.steps.fetch_add(1, Ordering::Relaxed);
-            (*model.on(tape) - 3.0).square().sum()
+            Ok((*model.on(tape) - 3.0).square().sum())
         }
         fn validate(&self, model: &mut Self::Model, before: &History, _: &mut Tape<f64>) -> Result<f64> {
             let found = self.validations.get(before.epochs.len()).copied();

@@ -180,11 +180,11 @@ impl<T: Float> Task for TypingTask<'_, T> {
         self.describe(name).write(&options.out)
     }
 
-    fn loss<'t>(&self, model: &TypingModel<T>, tape: &'t Tape<T>, items: &[u32]) -> Var<'t, T> {
+    fn loss<'t>(&self, model: &TypingModel<T>, tape: &'t Tape<T>, items: &[u32]) -> Result<Var<'t, T>> {
         let &TypingConfig { loss, reduction, .. } = self.config;
         let examples: Vec<&Example> = items.iter().map(|&i| &self.data.parts[0][i as usize]).collect();
         let loss = TypingLoss { types: &self.data.types, loss, reduction };
-        loss.compute(model.forward(tape, &Batch::new(&examples)).logits, &examples)
+        Ok(loss.compute(model.forward(tape, &Batch::new(&examples)).logits, &examples))
     }
 
     /// The total macro F1 on dev. NaN if a logit is no finite number.

@@ -49,6 +49,38 @@ impl Batches for Shuffled {
     }
 }
 
+/// Batches in which every item comes several times in a row, while an epoch has no more items
+/// than before: a share of them, another one in each epoch. For items that are changed at random when they
+/// are trained with (repeated augmentation: Hoffer et al. 2020).
+///
+/// ```
+/// use cotangent_optim::train::{Batches, Repeated, Shuffled};
+/// let batches = Repeated { batches: Shuffled { items: 10, batch: 4, seed: 42 }, times: 3 };
+/// let epoch = batches.epoch(0);
+/// assert_eq!(epoch.iter().map(Vec::len).collect::<Vec<_>>(), [4, 4, 2]);
+/// let all = epoch.concat();
+/// assert!(all[0] == all[1] && all[1] == all[2] && all[2] != all[3]);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Repeated {
+    /// The order of the items, and their number in a batch.
+    pub batches: Shuffled,
+    /// How often each comes; 1 changes nothing.
+    pub times: usize,
+}
+
+/// # Panics
+/// If the batch size or the number of times is 0.
+impl Batches for Repeated {
+    fn epoch(&self, epoch: u64) -> Vec<Vec<u32>> {
+        assert!(self.times > 0, "Repeated: no times");
+        let order = self.batches.epoch(epoch).concat();
+        let repeated = order.iter().flat_map(|&item| std::iter::repeat_n(item, self.times));
+        let items: Vec<u32> = repeated.take(order.len()).collect();
+        items.chunks(self.batches.batch).map(<[u32]>::to_vec).collect()
+    }
+}
+
 /// Batches of items of similar length, so that there is little padding. A batch of n items whose longest
 /// has m elements satisfies `n · m ≤ elements`, unless n = 1. Items of equal length are in random order,
 /// and so are the batches.

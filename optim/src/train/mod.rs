@@ -30,7 +30,7 @@ mod error;
 mod model_file;
 mod trainer;
 
-pub use batches::{Batches, ByLength, Shuffled};
+pub use batches::{Batches, ByLength, Repeated, Shuffled};
 pub use checkpoints::{CHECKPOINT, MODEL};
 pub use course::Taken;
 pub use each_batch::each_batch;

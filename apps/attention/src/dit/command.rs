@@ -11,13 +11,13 @@ use cotangent_apps_common::error::{AppError, Result, exit_code};
 use cotangent_apps_common::task::{self, Reported};
 use cotangent_apps_common::training::TrainingOptions;
 use cotangent_apps_common::{options, print, say};
+use cotangent_apps_pictures::raster;
 
 use super::{
     DitConfig, DitData, DitDistance, DitEvaluated, DitMetrics, DitSampling, Sampler, distance, evaluate,
     train,
 };
 use crate::attention::Scores;
-use crate::pictures::raster;
 use crate::saved::Running;
 use crate::training::report_sharpness;
 use crate::vit::Classifier;
@@ -203,7 +203,7 @@ impl Sample {
         let made = threads.run(|| sampler.sample(&wanted, &self.trained.sampling))?;
         if let Some(path) = &self.npy {
             let shape = [made.len(), made.side, made.side, made.channels];
-            npy::write(path, &Tensor::new(shape, made.pixels.clone()))?;
+            npy::write(path, &Tensor::new(shape, made.pixels().to_vec()))?;
             say!("written to {}", path.display());
         }
         if !sampler.config().latents {

@@ -5,13 +5,15 @@ use cotangent::layers::Score;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::training::TrainingConfig;
 use cotangent_apps_common::{config, options};
+use cotangent_apps_pictures::Reading;
 use serde::{Deserialize, Serialize};
 
 use super::DitData;
 use super::model::FREQUENCIES;
 use crate::attention::{AttentionOptions, Scores};
 use crate::body::{Body, NormOption, head_dims};
-use crate::pictures::{Ends, Reading, check_patch};
+use crate::patches::check_patch;
+use crate::pictured::Ends;
 
 /// Named sizes of a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -133,6 +135,11 @@ pub struct DitConfig {
     #[arg(long, help_heading = "Data")]
     #[serde(with = "config::known")]
     pub image_size: Option<usize>,
+    /// Leave the pictures of folders in their files, and read each one whenever it is needed: for more of them
+    /// than memory holds.
+    #[arg(long, help_heading = "Data")]
+    #[serde(default)]
+    pub lazy: bool,
     /// Share of the training pictures that is held out for validation, and for the test, if the directory has
     /// none; above 0 and below 1.
     #[arg(long, default_value_t = 0.1, allow_negative_numbers = true, help_heading = "Data")]
@@ -140,6 +147,11 @@ pub struct DitConfig {
     /// Seed of what is held out. Runs of other seeds have the same pictures for the test.
     #[arg(long, default_value_t = 0, help_heading = "Data")]
     pub split_seed: u64,
+    /// Probability with which a picture of a training batch is mirrored, left to right, from 0 to 1. Peebles
+    /// & Xie 2023 have a half, before pictures become latents, which cannot be mirrored.
+    #[arg(long, default_value_t = 0.0, allow_negative_numbers = true, help_heading = "Training")]
+    #[serde(default)]
+    pub flip: f64,
     /// Probability with which a picture of a training batch has no class, from 0 to below 1. Guidance needs
     /// more than 0.
     #[arg(long, default_value_t = 0.1, allow_negative_numbers = true, help_heading = "Training")]
@@ -191,6 +203,7 @@ impl DitConfig {
             held_out: self.held_out,
             seed: self.split_seed,
             white: None,
+            lazy: self.lazy,
         }
     }
 
@@ -265,6 +278,10 @@ impl DitConfig {
             ("ema", self.ema),
         ])?;
         options::not_negative(&[("decay", self.decay)])?;
+        options::shares(&[("flip", self.flip)])?;
+        if self.latents && self.flip > 0.0 {
+            return Err(AppError::usage(format!("--flip {}: latents cannot be mirrored", self.flip)));
+        }
         Ok(score)
     }
 

@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use cotangent_apps_common::error::{AppError, Result};
-
-use crate::pictures::{PictureData, Reading};
+use cotangent_apps_pictures::{PictureData, Reading};
 
 /// Pictures as numbers from −1 to 1, or latents: what an autoencoder makes of pictures.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,12 +5,12 @@ use std::path::Path;
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::note;
+use cotangent_apps_pictures::{PictureData, Reading};
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
 use super::frechet::Gaussian;
 use super::sampler::{DitSampling, Sampler};
-use crate::pictures::{PictureData, Reading};
 use crate::vit::Classifier;
 
 /// Fréchet distances of features: of generated pictures, and of real ones to compare with.
@@ -60,13 +60,15 @@ pub struct DitDistance {
 /// If a picture cannot be read, or a directory has fewer than two.
 pub fn distance(classifier: &Classifier, directories: [&Path; 2]) -> Result<DitDistance> {
     let [first, second] = directories.map(|path| classifier.read_all(path));
-    let [first, second] = [first?, second?].map(|pictures| classifier.features(&pictures));
-    let (pictures, features) = ([&first, &second].map(|rows| rows.shape()[0]), first.width());
-    for (path, n) in directories.into_iter().zip(pictures) {
+    let pictures = [first?, second?];
+    let (counts, features) = (pictures.each_ref().map(|all| all.len()), classifier.config().width);
+    for (path, n) in directories.into_iter().zip(counts) {
         enough(&path.display().to_string(), n, features)?;
     }
+    let [first, second] = pictures.map(|all| classifier.features(&all));
+    let (first, second) = (first?, second?);
     let frechet = Gaussian::fitted(&first).frechet(&Gaussian::fitted(&second));
-    Ok(DitDistance { pictures, features, frechet })
+    Ok(DitDistance { pictures: counts, features, frechet })
 }
 
 /// Checks that so many pictures have a covariance; says so if they are few.
@@ -106,14 +108,14 @@ pub fn evaluate(
         return Err(AppError::usage(message));
     }
     let (side, white) = (config.side(), sampler.white());
-    let reading = Reading { side: Some(side), folder_side: side, white, ..config.reading() };
+    let reading = Reading { side: Some(side), folder_side: side, white, lazy: true, ..config.reading() };
     let data = PictureData::read(directory, &reading)?;
     data.has_classes(directory, sampler.classes())?;
     let [train, test] = [data.train, data.test].map(|part| part.in_channels(sampler.channels()));
     sampler.check_memory(count, 1, false)?;
     let classes: Vec<u32> = (0..sampler.classes().len() as u32).cycle().take(count).collect();
     // Before the long part: what is wrong with the real pictures.
-    let (train, test) = (classifier.features(&train), classifier.features(&test));
+    let (train, test) = (classifier.features(&train)?, classifier.features(&test)?);
     let half = train.shape()[0] / 2;
     let features = train.width();
     for (what, n) in [("--count", count), ("half of the training pictures", half), ("test", test.shape()[0])]
@@ -121,7 +123,7 @@ pub fn evaluate(
         enough(what, n, features)?;
     }
     let generated = sampler.sample(&classes, sampling)?.to_bytes();
-    let made = Gaussian::fitted(&classifier.features(&generated));
+    let made = Gaussian::fitted(&classifier.features(&generated)?);
     let [first, second] = halves(&train);
     let (train, test) = (Gaussian::fitted(&train), Gaussian::fitted(&test));
     let frechet = Distances {
@@ -130,7 +132,8 @@ pub fn evaluate(
         halves: Gaussian::fitted(&first).frechet(&Gaussian::fitted(&second)),
         real: train.frechet(&test),
     };
-    let recognised = (classifier.classes() == sampler.classes()).then(|| classifier.test(&generated).top1);
+    let knows = classifier.classes() == sampler.classes();
+    let recognised = if knows { Some(classifier.test(&generated)?.top1) } else { None };
     Ok(DitEvaluated { sampling: *sampling, count, features, frechet, recognised })
 }
 

@@ -6,7 +6,7 @@ use cotangent::prelude::*;
 
 use super::DitConfig;
 use super::diffusion::TIMES;
-use crate::pictures::Ends;
+use crate::pictured::Ends;
 
 /// Standard deviation of the initial vectors of times and classes.
 const DEVIATION: f64 = 0.02;

@@ -6,6 +6,7 @@ use clap::Args;
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::{memory, options};
+use cotangent_apps_pictures::{Pictures, raster};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +14,8 @@ use super::DitConfig;
 use super::diffusion::{Diffusion, TIMES, denoise, normal};
 use super::model::{DitModel, on_tape};
 use crate::attention::Scores;
-use crate::pictures::{Ends, Pictured, Pictures, join_patches, raster};
+use crate::patches::join_patches;
+use crate::pictured::{Ends, Pictured};
 use crate::saved::{Saved, load_parameters};
 
 /// Number of pictures that are made together.
@@ -155,6 +157,6 @@ impl Sampler {
             join_patches(&x, [side, channels, self.config.patch])
         });
         let pixels = pictures.collect::<Vec<_>>().concat();
-        Ok(Pictures { side, channels, pixels, labels: classes.to_vec() })
+        Ok(Pictures::new([side, channels], pixels, classes.to_vec()))
     }
 }

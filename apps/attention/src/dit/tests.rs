@@ -10,7 +10,8 @@ use super::model::{DitBlock, DitModel};
 use super::training::Noised;
 use super::{DitConfig, DitSize};
 use crate::attention::Scores;
-use crate::pictures::{Ends, cut_patches, join_patches};
+use crate::patches::{cut_patches, join_patches};
+use crate::pictured::Ends;
 
 fn config(options: &str) -> DitConfig {
     let arguments: Vec<&str> = options.split_whitespace().collect();

@@ -2,7 +2,7 @@
 
 use cotangent::engine::rng::Rng;
 use cotangent::engine::row_numbers;
-use cotangent::optim::train::{Goal, History, Shuffled};
+use cotangent::optim::train::{Goal, History, Shuffled, each_batch};
 use cotangent::prelude::*;
 use cotangent_apps_common::error::Result;
 use cotangent_apps_common::metrics::Training;
@@ -10,15 +10,17 @@ use cotangent_apps_common::options::RunOptions;
 use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::task::{self, Recipe, Task};
 use cotangent_apps_common::{memory, output};
+use cotangent_apps_pictures::Pictures;
 use rand::RngExt;
 
 use super::diffusion::{Diffusion, TIMES, normal};
 use super::model::{DitModel, on_tape};
 use super::{DitConfig, DitData, DitMetrics};
 use crate::attention::Scores;
-use crate::pictures::{Ends, Pictured, Pictures};
+use crate::patches::patches_of;
+use crate::pictured::{Ends, Pictured};
 use crate::saved::{CONFIG, Saved};
-use crate::training::{PARTS, mean_loss};
+use crate::training::{PARTS, mean_of};
 
 /// Trains a diffusion transformer and writes `metrics.json`, `config.json` (with the names of the classes),
 /// `model.safetensors` (the best by validation), `curves.svg` and the checkpoint. It uses the current thread
@@ -88,18 +90,19 @@ impl DitTask<'_> {
 
     /// The mean squared error on pictures, each with a time and noise of its own, which are the same for
     /// every model.
-    fn evaluate(&self, model: &DitModel, pictures: &Pictures<f32>, tape: &mut Tape<f32>) -> f64 {
+    fn evaluate(&self, model: &DitModel, pictures: &Pictures<f32>, tape: &mut Tape<f32>) -> Result<f64> {
         let items: Vec<u32> = row_numbers(pictures.len()).collect();
         let batches: Vec<&[u32]> = items.chunks(self.config.batch).collect();
-        mean_loss(tape, &batches, |tape, items| {
+        let errors = each_batch(tape, &batches, |tape, items| {
             let mut noised = Noised::new();
             for &item in *items {
-                let patches = pictures.patches(item as usize, self.config.patch);
+                let patches = patches_of(pictures, item as usize, self.config.patch, false)?;
                 let rng = &mut rng::stream(0, "noise", u64::from(item));
                 noised.add(&self.diffusion, patches, pictures.labels[item as usize], rng);
             }
-            (self.error(model, tape, &noised).item(), items.len())
-        })
+            Ok((self.error(model, tape, &noised).item(), items.len()))
+        });
+        Ok(mean_of(&errors.into_iter().collect::<Result<Vec<_>>>()?))
     }
 }
 
@@ -141,22 +144,23 @@ impl Task for DitTask<'_> {
         saved.begin(options, |name| Self::FILES.contains(&name))
     }
 
-    fn loss<'t>(&self, model: &DitModel, tape: &'t Tape<f32>, items: &[u32]) -> Var<'t, f32> {
+    fn loss<'t>(&self, model: &DitModel, tape: &'t Tape<f32>, items: &[u32]) -> Result<Var<'t, f32>> {
         // The stream of dropout also draws times, noise and pictures that lose their class.
         let mut rng = tape.evaluation().expect("a tape that is training");
         let (train, mut noised) = (&self.data.pictures.train, Noised::new());
         for &item in items {
             let is_dropped = rng.random_bool(self.config.class_dropout);
             let class = if is_dropped { model.no_class() } else { train.labels[item as usize] };
-            let patches = train.patches(item as usize, self.config.patch);
+            let is_mirrored = self.config.flip > 0.0 && rng.random_bool(self.config.flip);
+            let patches = patches_of(train, item as usize, self.config.patch, is_mirrored)?;
             noised.add(&self.diffusion, patches, class, &mut rng);
         }
         tape.training(rng);
-        self.error(model, tape, &noised)
+        Ok(self.error(model, tape, &noised))
     }
 
     fn validate(&self, model: &mut DitModel, _: &History, tape: &mut Tape<f32>) -> Result<f64> {
-        Ok(self.evaluate(model, &self.data.pictures.validation, tape))
+        self.evaluate(model, &self.data.pictures.validation, tape)
     }
 
     fn test(&self, model: &mut DitModel, history: &History, tape: &mut Tape<f32>) -> Result<DitMetrics> {
@@ -172,7 +176,7 @@ impl Task for DitTask<'_> {
             channels: data.train.channels,
             best_epoch,
             validation,
-            test: self.evaluate(model, &data.test, tape),
+            test: self.evaluate(model, &data.test, tape)?,
         })
     }
 

@@ -153,11 +153,16 @@ impl Task for CurriculumTask<'_> {
     }
 
     /// NaN, which ends the training, if a graph cannot be made.
-    fn loss<'t>(&self, model: &RecursiveTransformer, tape: &'t Tape<f32>, items: &[u32]) -> Var<'t, f32> {
+    fn loss<'t>(
+        &self,
+        model: &RecursiveTransformer,
+        tape: &'t Tape<f32>,
+        items: &[u32],
+    ) -> Result<Var<'t, f32>> {
         let taken: Option<Vec<Questions>> = items.iter().map(|&item| self.supply.take(item.into())).collect();
-        let Some(graphs) = taken else { return tape.scalar(f64::NAN) };
+        let Some(graphs) = taken else { return Ok(tape.scalar(f64::NAN)) };
         let losses = graphs.iter().map(|questions| model.loss(tape, questions));
-        losses.reduce(|a, b| a + b).expect("a batch of graphs") * (1.0 / items.len() as f64)
+        Ok(losses.reduce(|a, b| a + b).expect("a batch of graphs") * (1.0 / items.len() as f64))
     }
 
     /// The accuracy in the lesson under way. Fails if the lesson has come to its end and is not passed.

@@ -120,10 +120,10 @@ impl Task for LmTask<'_> {
         if options.resume { Ok(()) } else { self.vocabulary.save(&path) }
     }
 
-    fn loss<'t>(&self, model: &LmModel, tape: &'t Tape<f32>, items: &[u32]) -> Var<'t, f32> {
+    fn loss<'t>(&self, model: &LmModel, tape: &'t Tape<f32>, items: &[u32]) -> Result<Var<'t, f32>> {
         let train = &self.streams[0];
         let windows: Vec<Window> = items.iter().map(|&item| train.block(item, self.config.block)).collect();
-        model.loss(tape, &train.batch(&windows))
+        Ok(model.loss(tape, &train.batch(&windows)))
     }
 
     fn validate(&self, model: &mut LmModel, _: &History, tape: &mut Tape<f32>) -> Result<f64> {

@@ -174,9 +174,9 @@ impl<'a> Task for TransformerTask<'a> {
         if options.resume { Ok(()) } else { self.bpe.save(&options.out.join(TOKENIZER)) }
     }
 
-    fn loss<'t>(&self, model: &TransformerModel, tape: &'t Tape<f32>, items: &[u32]) -> Var<'t, f32> {
+    fn loss<'t>(&self, model: &TransformerModel, tape: &'t Tape<f32>, items: &[u32]) -> Result<Var<'t, f32>> {
         let batch = Batch::new(items.iter().map(|&item| &self.data.train[item as usize]));
-        token_loss(model, tape, &batch, self.config.label_smoothing)
+        Ok(token_loss(model, tape, &batch, self.config.label_smoothing))
     }
 
     /// Writes the parameters too.

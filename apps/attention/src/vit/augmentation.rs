@@ -1,20 +1,22 @@
 //! What is done to pictures while training.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use clap::Args;
 use cotangent::engine::rng::Rng;
-use cotangent_apps_common::error::Result;
+use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::options;
+use cotangent_apps_pictures::Pictures;
+use cotangent_apps_pictures::raster::Region;
 use rand::RngExt;
-use rand_distr::{Beta, Distribution};
+use rand_distr::{Beta, Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
 use super::config::by_size;
+use super::rand_augment;
 
-/// What is done to pictures while training. DeiT has random crops of other sizes and random operations
-/// (RandAugment, random erasing) beside mirroring, mixup and cutmix; here pictures are moved, and their
-/// colours are changed.
+/// What is done to pictures while training.
 #[derive(Args, Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Augmentation {
     /// Probability with which a picture is mirrored, left to right, from 0 to 1. For digits and letters take
@@ -22,12 +24,39 @@ pub struct Augmentation {
     #[arg(long, default_value_t = 0.5, allow_negative_numbers = true, help_heading = "Augmentation")]
     pub flip: f64,
     /// A picture is moved by up to this many pixels in each direction, over black: a random crop of the
-    /// picture with a margin [default: by --size: 4, or 28].
+    /// picture with a margin [default: by --size: 4, or 0].
     #[arg(long, required = false, default_value_ifs = by_size(|d| d.crop_padding))]
     #[arg(help_heading = "Augmentation")]
     pub crop_padding: usize,
-    /// Brightness, contrast and saturation are changed by factors of up to 1 ± this number, from 0 to 1.
-    #[arg(long, default_value_t = 0.3, allow_negative_numbers = true, help_heading = "Augmentation")]
+    /// A picture is a random part of the one it was, of a random area between this share and all of it, from
+    /// 0 to 1: a random resized crop (Szegedy et al. 2015). With --lazy it is a part of the whole picture in
+    /// its file, otherwise of the middle square that was read. With 0 there is none [default: by --size: 0,
+    /// or 0.08].
+    #[arg(long, required = false, default_value_ifs = by_size(|d| d.crop_scale))]
+    #[arg(allow_negative_numbers = true, help_heading = "Augmentation")]
+    #[serde(default)]
+    pub crop_scale: f64,
+    /// Strength of random operations, from 0 to 10, of which two are drawn for each picture: RandAugment
+    /// (Cubuk et al. 2020). With 0 there is none [default: by --size: 0, or 9].
+    #[arg(long, required = false, default_value_ifs = by_size(|d| d.rand_augment))]
+    #[arg(allow_negative_numbers = true, help_heading = "Augmentation")]
+    #[serde(default)]
+    pub rand_augment: f64,
+    /// Probability with which a rectangle of a picture becomes noise, from 0 to 1: random erasing (Zhong et
+    /// al. 2020) [default: by --size: 0, or 0.25].
+    #[arg(long, required = false, default_value_ifs = by_size(|d| d.erase), allow_negative_numbers = true)]
+    #[arg(help_heading = "Augmentation")]
+    #[serde(default)]
+    pub erase: f64,
+    /// How often a picture is in a batch, each time changed in another way: repeated augmentation (Hoffer et
+    /// al. 2020). An epoch has as many items whatever this is [default: by --size: 1, or 3].
+    #[arg(long, required = false, default_value_ifs = by_size(|d| d.repeats), help_heading = "Augmentation")]
+    #[serde(default = "once")]
+    pub repeats: usize,
+    /// Brightness, contrast and saturation are changed by factors of up to 1 ± this number, from 0 to 1
+    /// [default: by --size: 0.3, or 0].
+    #[arg(long, required = false, default_value_ifs = by_size(|d| d.jitter), allow_negative_numbers = true)]
+    #[arg(help_heading = "Augmentation")]
     pub jitter: f64,
     /// Probability with which the pictures of a batch are mixed in pairs, with their classes, from 0 to 1: by
     /// mixup or cutmix, each half of the time [default: by --size: 0.5, or 1].
@@ -55,13 +84,51 @@ impl Augmentation {
     /// # Errors
     /// If a number is out of its range; the error names the option.
     pub(super) fn check(&self) -> Result<()> {
-        options::shares(&[("flip", self.flip), ("jitter", self.jitter), ("mix", self.mix)])?;
+        options::shares(&[
+            ("flip", self.flip),
+            ("crop-scale", self.crop_scale),
+            ("erase", self.erase),
+            ("jitter", self.jitter),
+            ("mix", self.mix),
+        ])?;
+        options::at_least_one(&[("repeats", self.repeats as u64)])?;
+        if !(0.0..=rand_augment::STRONGEST).contains(&self.rand_augment) {
+            let (strength, most) = (self.rand_augment, rand_augment::STRONGEST);
+            return Err(AppError::usage(format!("--rand-augment {strength}: from 0 to {most} is needed")));
+        }
         options::not_negative(&[("mixup", self.mixup), ("cutmix", self.cutmix)])?;
         options::below_one(&[("label-smoothing", self.label_smoothing)])
     }
 
-    /// Mirrors, moves and recolours a picture: bytes to numbers from 0 to 1.
-    pub(super) fn apply(&self, picture: &[u8], extents: Extents, to: &mut [f32], rng: &mut Rng) {
+    /// A picture for training, as numbers from 0 to 1.
+    ///
+    /// # Errors
+    /// If its file cannot be read, or is no picture.
+    pub(super) fn apply(
+        &self,
+        pictures: &Pictures,
+        number: usize,
+        to: &mut [f32],
+        rng: &mut Rng,
+    ) -> Result<()> {
+        let extents = [pictures.side, pictures.side, pictures.channels];
+        let picture = match self.crop_scale {
+            0.0 => pictures.picture(number)?,
+            scale => Cow::Owned(pictures.resized_part(number, |size| random_part(size, scale, rng))?),
+        };
+        self.moved(&picture, extents, to, rng);
+        if self.rand_augment > 0.0 {
+            rand_augment::apply(self.rand_augment, to, extents, rng);
+        }
+        self.recolour(to, pictures.channels, rng);
+        if self.erase > 0.0 && rng.random_bool(self.erase) {
+            erase(to, extents, rng);
+        }
+        Ok(())
+    }
+
+    /// Mirrors and moves a picture: bytes to numbers from 0 to 1.
+    fn moved(&self, picture: &[u8], extents: Extents, to: &mut [f32], rng: &mut Rng) {
         let [height, width, channels] = extents;
         let is_mirrored = rng.random_bool(self.flip);
         let [down, right] = [(); 2].map(|()| {
@@ -82,7 +149,6 @@ impl Augmentation {
                 None => pixel.fill(0.0),
             }
         }
-        self.recolour(to, channels, rng);
     }
 
     /// Changes brightness, contrast and saturation.
@@ -92,15 +158,10 @@ impl Augmentation {
         }
         let [brightness, contrast, saturation] =
             [(); 3].map(|()| rng.random_range(1.0 - self.jitter..=1.0 + self.jitter) as f32);
-        let blend = |x: f32, from: f32, factor: f32| (from + factor * (x - from)).clamp(0.0, 1.0);
         pixels.iter_mut().for_each(|x| *x = blend(*x, 0.0, brightness));
-        let mean =
-            pixels.chunks_exact(channels).map(grey).sum::<f32>() * channels as f32 / pixels.len() as f32;
+        let mean = rand_augment::mean_grey(pixels, channels);
         pixels.iter_mut().for_each(|x| *x = blend(*x, mean, contrast));
-        for pixel in pixels.chunks_exact_mut(channels).filter(|pixel| pixel.len() > 1) {
-            let grey = grey(pixel);
-            pixel.iter_mut().for_each(|x| *x = blend(*x, grey, saturation));
-        }
+        rand_augment::recolour(pixels, channels, saturation);
     }
 
     /// Mixes each picture with the one at its place from the end. Returns the share of a picture in its
@@ -173,8 +234,68 @@ impl Mixture {
     }
 }
 
+/// A random part of a picture with these numbers of rows and columns: of an area between a share of the
+/// whole and all of it, and three quarters to four thirds as wide as it is high. If ten tries do not fit, the
+/// middle, with the ratio of the picture as far as that is allowed.
+pub(super) fn random_part([height, width]: [usize; 2], scale: f64, rng: &mut Rng) -> Region {
+    let (rows, columns) = (height as f64, width as f64);
+    let widest = (4.0_f64 / 3.0).ln();
+    for _ in 0..TRIES {
+        let area = rows * columns * rng.random_range(scale..=1.0);
+        let ratio = rng.random_range(-widest..=widest).exp();
+        let [height, width] = [(area / ratio).sqrt(), (area * ratio).sqrt()].map(|x| x.round().max(1.0));
+        if height <= rows && width <= columns {
+            let [top, left] =
+                [(rows, height), (columns, width)].map(|(all, own)| rng.random_range(0..=(all - own) as u32));
+            return Region { top, left, height: height as u32, width: width as u32 };
+        }
+    }
+    let ratio = (columns / rows).clamp((-widest).exp(), widest.exp());
+    let (height, width) = (rows.min(columns / ratio).round(), columns.min(rows * ratio).round());
+    let [height, width] = [height, width].map(|length| length.max(1.0) as u32);
+    let [top, left] = [(rows as u32 - height) / 2, (columns as u32 - width) / 2];
+    Region { top, left, height, width }
+}
+
+/// Fills a random rectangle with noise: of an area between a fiftieth and a third of the picture's, and 0.3 to
+/// 1/0.3 times as wide as it is high. Noise has mean 0 and standard deviation 1 for a model, whose numbers
+/// are from −1 to 1. If ten tries do not fit, nothing is changed.
+fn erase(pixels: &mut [f32], [height, width, channels]: Extents, rng: &mut Rng) {
+    let widest = (1.0_f64 / 0.3).ln();
+    for _ in 0..TRIES {
+        let area = (height * width) as f64 * rng.random_range(0.02..=1.0 / 3.0);
+        let ratio = rng.random_range(-widest..=widest).exp();
+        let [rows, columns] = [(area / ratio).sqrt(), (area * ratio).sqrt()].map(|x| x.round() as usize);
+        if rows < height && columns < width {
+            let (top, left) = (rng.random_range(0..=height - rows), rng.random_range(0..=width - columns));
+            for row in top..top + rows {
+                let place = (row * width + left) * channels;
+                let erased = &mut pixels[place..place + columns * channels];
+                for x in erased {
+                    let noise: f32 = StandardNormal.sample(rng);
+                    *x = 0.5 + 0.5 * noise;
+                }
+            }
+            return;
+        }
+    }
+}
+
+/// Number of tries to place a rectangle in a picture.
+const TRIES: usize = 10;
+
+/// `from`, and this factor times the way from there to x.
+pub(super) fn blend(x: f32, from: f32, factor: f32) -> f32 {
+    (from + factor * (x - from)).clamp(0.0, 1.0)
+}
+
+/// How often a picture is in a batch, for files that do not say it.
+fn once() -> usize {
+    1
+}
+
 /// The brightness of a pixel (ITU-R BT.601).
-fn grey(pixel: &[f32]) -> f32 {
+pub(super) fn grey(pixel: &[f32]) -> f32 {
     match *pixel {
         [red, green, blue] => 0.299 * red + 0.587 * green + 0.114 * blue,
         _ => pixel[0],

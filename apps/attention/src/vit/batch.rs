@@ -2,9 +2,11 @@
 
 use cotangent::engine::rng::Rng;
 use cotangent::prelude::*;
+use cotangent_apps_common::error::Result;
+use cotangent_apps_pictures::Pictures;
 
 use super::Augmentation;
-use crate::pictures::{Pictures, cut_patches};
+use crate::patches::cut_patches;
 
 /// Pictures side by side.
 pub(super) struct Batch {
@@ -20,20 +22,35 @@ pub(super) struct Batch {
 
 impl Batch {
     /// Pictures as they are.
-    pub(super) fn plain(pictures: &Pictures, items: &[u32]) -> Self {
-        let bytes = items.iter().flat_map(|&item| pictures.picture(item as usize));
-        Batch::new(pictures, items, bytes.map(|&byte| f32::from(byte) / 255.0).collect())
+    ///
+    /// # Errors
+    /// If a file cannot be read, or is no picture.
+    pub(super) fn plain(pictures: &Pictures, items: &[u32]) -> Result<Self> {
+        let mut pixels = Vec::with_capacity(items.len() * pictures.size());
+        for &item in items {
+            let picture = pictures.picture(item as usize)?;
+            pixels.extend(picture.iter().map(|&byte| f32::from(byte) / 255.0));
+        }
+        Ok(Batch::new(pictures, items, pixels))
     }
 
     /// Pictures for training: changed, and mixed with one another.
-    pub(super) fn augmented(pictures: &Pictures, items: &[u32], by: &Augmentation, rng: &mut Rng) -> Self {
+    ///
+    /// # Errors
+    /// If a file cannot be read, or is no picture.
+    pub(super) fn augmented(
+        pictures: &Pictures,
+        items: &[u32],
+        by: &Augmentation,
+        rng: &mut Rng,
+    ) -> Result<Self> {
         let extents = [pictures.side, pictures.side, pictures.channels];
         let mut pixels = vec![0.0; items.len() * pictures.size()];
         for (to, &item) in pixels.chunks_exact_mut(pictures.size()).zip(items) {
-            by.apply(pictures.picture(item as usize), extents, to, rng);
+            by.apply(pictures, item as usize, to, rng)?;
         }
         let share = by.mix(&mut pixels, extents, rng);
-        Batch { share, ..Batch::new(pictures, items, pixels) }
+        Ok(Batch { share, ..Batch::new(pictures, items, pixels) })
     }
 
     fn new(pictures: &Pictures, items: &[u32], pixels: Vec<f32>) -> Self {

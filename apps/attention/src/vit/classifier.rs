@@ -4,6 +4,7 @@ use std::path::Path;
 
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
+use cotangent_apps_pictures::{PictureData, Pictures, Reading, folders, raster};
 use image::DynamicImage;
 use serde::Serialize;
 
@@ -13,7 +14,7 @@ use super::model::VitModel;
 use super::overlay::{self, Overlay};
 use super::tested::{Tested, features, test};
 use crate::attention::Scores;
-use crate::pictures::{Ends, PictureData, Pictured, Pictures, Reading, folders, raster};
+use crate::pictured::{Ends, Pictured};
 use crate::saved::{Saved, load_parameters};
 
 /// A class of a picture.
@@ -77,30 +78,37 @@ impl Classifier {
     pub fn read_to_test(&self, directory: &Path) -> Result<PictureData> {
         let side = self.config.side();
         let white = self.white;
-        let reading = Reading { side: Some(side), folder_side: side, white, ..self.config.reading() };
+        let reading =
+            Reading { side: Some(side), folder_side: side, white, lazy: true, ..self.config.reading() };
         PictureData::read_to_test(directory, &reading, &self.classes)
     }
 
-    /// Reads all PNG and JPEG files of a directory and of the folders in it, whatever their class, brought
-    /// to the model's size and channels.
+    /// All PNG and JPEG files of a directory and of the folders in it, whatever their class, brought to the
+    /// model's size and channels when they are read.
     ///
     /// # Errors
-    /// If there is none, or one cannot be read.
+    /// If there is none, or one is no picture.
     pub fn read_all(&self, directory: &Path) -> Result<Pictures> {
         Ok(folders::read_all(directory, self.config.side())?.in_channels(self.channels()))
     }
 
     /// Tests the model on pictures of its size, channels and classes.
-    pub fn test(&self, pictures: &Pictures) -> Tested {
+    ///
+    /// # Errors
+    /// If a file cannot be read, or is no picture.
+    pub fn test(&self, pictures: &Pictures) -> Result<Tested> {
         let mut tape = Tape::with_device(self.device.clone());
         test(&self.model, pictures, &self.classes, self.config.batch, &mut tape)
     }
 
     /// The features of pictures of the model's size and channels, `[n, width]`: what its head takes.
-    pub fn features(&self, pictures: &Pictures) -> Tensor<f64> {
+    ///
+    /// # Errors
+    /// If a file cannot be read, or is no picture.
+    pub fn features(&self, pictures: &Pictures) -> Result<Tensor<f64>> {
         let mut tape = Tape::with_device(self.device.clone());
-        let rows = features(&self.model, pictures, self.config.batch, &mut tape);
-        Tensor::new([pictures.len(), rows.len() / pictures.len().max(1)], rows)
+        let rows = features(&self.model, pictures, self.config.batch, &mut tape)?;
+        Ok(Tensor::new([pictures.len(), rows.len() / pictures.len().max(1)], rows))
     }
 
     /// The likeliest classes of a picture in a PNG or JPEG file, the likeliest first: `count` of them, or all
@@ -109,7 +117,7 @@ impl Classifier {
     /// # Errors
     /// If the file is no such picture.
     pub fn predict(&self, path: &Path, count: usize) -> Result<Vec<Likely>> {
-        Ok(self.likeliest(&self.batch(&self.read(path)?), count))
+        Ok(self.likeliest(&self.batch(&self.read(path)?)?, count))
     }
 
     /// Draws where the class token looks, over a picture in a PNG or JPEG file: for every head of a layer,
@@ -124,7 +132,7 @@ impl Classifier {
             return Err(AppError::usage(format!("--layer {layer}: from 1 to {depth} is needed")));
         }
         let image = self.read(picture)?;
-        let batch = self.batch(&image);
+        let batch = self.batch(&image)?;
         let likeliest = self.likeliest(&batch, 1).remove(0);
         let tape = Tape::with_device(self.device.clone());
         let weights = self.model.weights(&tape, &batch, layer - 1);
@@ -142,10 +150,10 @@ impl Classifier {
     }
 
     /// A batch of one picture.
-    fn batch(&self, image: &DynamicImage) -> Batch {
+    fn batch(&self, image: &DynamicImage) -> Result<Batch> {
         let channels = self.ends.channels;
         let pixels = raster::pixels(image, channels);
-        Batch::plain(&Pictures { side: self.config.side(), channels, pixels, labels: vec![0] }, &[0])
+        Batch::plain(&Pictures::new([self.config.side(), channels], pixels, vec![0]), &[0])
     }
 
     fn likeliest(&self, batch: &Batch, count: usize) -> Vec<Likely> {

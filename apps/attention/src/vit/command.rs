@@ -9,12 +9,12 @@ use cotangent_apps_common::error::{Result, exit_code};
 use cotangent_apps_common::task::{self, Reported};
 use cotangent_apps_common::training::TrainingOptions;
 use cotangent_apps_common::{options, print, say};
+use cotangent_apps_pictures::PictureData;
 use serde::Serialize;
 
 use super::classifier::Likely;
 use super::{Classifier, Tested, VitConfig, VitMetrics, train};
 use crate::attention::Scores;
-use crate::pictures::PictureData;
 use crate::saved::Running;
 use crate::training::report_sharpness;
 
@@ -34,8 +34,8 @@ pub const APP: Application = Application {
         (
             "`vit train --path DIR --attention NAME …`",
             "trains a vision transformer on pictures: folders of PNG and JPEG by class, IDX, npy, \
-             rows of a table; \
-             `--size small\\|deit-tiny`",
+             rows of a table; `--lazy` for more than memory holds; `--size small\\|deit-tiny` (with the \
+             changes of pictures of DeiT)",
         ),
         (
             "`vit evaluate DIR`, `vit predict FILE …`, `vit attend FILE`",
@@ -185,7 +185,7 @@ impl Evaluate {
         let classifier = self.trained.load(scores)?;
         let data = threads.run(|| classifier.read_to_test(&self.path))?;
         data.describe("pictures");
-        let tested = threads.run(|| classifier.test(&data.test.in_channels(classifier.channels())));
+        let tested = threads.run(|| classifier.test(&data.test.in_channels(classifier.channels())))?;
         say!("{}", text(&tested));
         let width = tested.classes.iter().map(|it| it.class.chars().count()).max().unwrap_or(0).max(5);
         say!("{:<width$} {:>8} {:>8} {:>8}", "class", "pictures", "top-1 %", "top-5 %");

@@ -5,12 +5,13 @@ use cotangent::layers::Score;
 use cotangent_apps_common::error::Result;
 use cotangent_apps_common::training::TrainingConfig;
 use cotangent_apps_common::{config, options};
+use cotangent_apps_pictures::{PictureData, Reading};
 use serde::{Deserialize, Serialize};
 
 use super::Augmentation;
 use crate::attention::{AttentionOptions, Scores};
 use crate::body::{Body, NormOption, body, head_dims};
-use crate::pictures::{PictureData, Reading, check_patch};
+use crate::patches::check_patch;
 
 /// Named sizes of a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -35,6 +36,11 @@ pub struct Defaults {
     pub patch: usize,
     pub image_size: usize,
     pub crop_padding: usize,
+    pub crop_scale: f64,
+    pub rand_augment: f64,
+    pub erase: f64,
+    pub repeats: usize,
+    pub jitter: f64,
     pub mix: f64,
     pub epochs: u64,
     pub batch: usize,
@@ -55,6 +61,11 @@ impl Size {
                 patch: 4,
                 image_size: 32,
                 crop_padding: 4,
+                crop_scale: 0.0,
+                rand_augment: 0.0,
+                erase: 0.0,
+                repeats: 1,
+                jitter: 0.3,
                 mix: 0.5,
                 epochs: 10,
                 batch: 128,
@@ -69,7 +80,12 @@ impl Size {
                 hidden: 768,
                 patch: 16,
                 image_size: 224,
-                crop_padding: 28,
+                crop_padding: 0,
+                crop_scale: 0.08,
+                rand_augment: 9.0,
+                erase: 0.25,
+                repeats: 3,
+                jitter: 0.0,
                 mix: 1.0,
                 epochs: 300,
                 batch: 256,
@@ -130,6 +146,11 @@ pub struct VitConfig {
     #[arg(long, help_heading = "Data")]
     #[serde(with = "config::known")]
     pub image_size: Option<usize>,
+    /// Leave the pictures of folders in their files, and read each one whenever it is needed: for more of them
+    /// than memory holds.
+    #[arg(long, help_heading = "Data")]
+    #[serde(default)]
+    pub lazy: bool,
     /// Share of the training pictures that is held out for validation, and for the test, if the directory has
     /// none; above 0 and below 1.
     #[arg(long, default_value_t = 0.1, allow_negative_numbers = true, help_heading = "Data")]
@@ -197,6 +218,7 @@ impl VitConfig {
             held_out: self.held_out,
             seed: self.split_seed,
             white: None,
+            lazy: self.lazy,
         }
     }
 

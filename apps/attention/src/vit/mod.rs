@@ -11,6 +11,7 @@ mod command;
 mod config;
 mod model;
 mod overlay;
+mod rand_augment;
 mod tested;
 #[cfg(test)]
 mod tests;

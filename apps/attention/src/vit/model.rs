@@ -6,7 +6,7 @@ use cotangent::prelude::*;
 
 use super::VitConfig;
 use super::batch::Batch;
-use crate::pictures::Ends;
+use crate::pictured::Ends;
 
 /// Standard deviation of the initial class token and positions, as in DeiT.
 const DEVIATION: f64 = 0.02;

@@ -6,10 +6,9 @@ use std::path::Path;
 use cotangent::engine::files::atomic;
 use cotangent_apps_common::chart::{Frame, round, text};
 use cotangent_apps_common::error::{AppError, Result};
+use cotangent_apps_pictures::raster;
 use image::DynamicImage;
 use svg::node::element::{Definitions, Group, Image, Rectangle, Title, Use};
-
-use crate::pictures::raster;
 
 /// Where the heads of a layer look.
 pub(super) struct Overlay<'a> {

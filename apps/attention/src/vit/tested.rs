@@ -3,11 +3,12 @@
 use cotangent::engine::row_numbers;
 use cotangent::optim::train::each_batch;
 use cotangent::prelude::*;
+use cotangent_apps_common::error::Result;
+use cotangent_apps_pictures::Pictures;
 use serde::{Deserialize, Serialize};
 
 use super::batch::Batch;
 use super::model::VitModel;
-use crate::pictures::Pictures;
 
 /// The number of likeliest classes among which the right one counts, beside the likeliest itself.
 const FIRST: usize = 5;
@@ -44,17 +45,20 @@ pub struct ClassTested {
 type Outcome = (f64, usize);
 
 /// Classifies pictures, in batches of this size.
+///
+/// # Errors
+/// If a file cannot be read, or is no picture.
 pub(super) fn test(
     model: &VitModel,
     pictures: &Pictures,
     names: &[String],
     batch: usize,
     tape: &mut Tape<f32>,
-) -> Tested {
+) -> Result<Tested> {
     let outcomes = each(pictures, batch, tape, |tape, batch| {
         let logs = model.logits(tape, &batch).log_softmax(-1).to_tensor();
         logs.rows().zip(&batch.labels[0]).map(|(logs, &label)| outcome(logs, label)).collect()
-    });
+    })?;
     let mut by_class: Vec<Vec<Outcome>> = vec![Vec::new(); names.len()];
     outcomes.iter().zip(&pictures.labels).for_each(|(&it, &label)| by_class[label as usize].push(it));
     let of_class = |(name, outcomes): (&String, &Vec<Outcome>)| ClassTested {
@@ -63,22 +67,25 @@ pub(super) fn test(
         top1: share(outcomes, 1),
         top5: share(outcomes, FIRST),
     };
-    Tested {
+    Ok(Tested {
         pictures: pictures.len(),
         top1: share(&outcomes, 1),
         top5: share(&outcomes, FIRST),
         loss: outcomes.iter().map(|(loss, _)| loss).sum::<f64>() / outcomes.len() as f64,
         classes: names.iter().zip(&by_class).filter(|(_, of)| !of.is_empty()).map(of_class).collect(),
-    }
+    })
 }
 
 /// The features of pictures, row by row, in batches of this size.
+///
+/// # Errors
+/// If a file cannot be read, or is no picture.
 pub(super) fn features(
     model: &VitModel,
     pictures: &Pictures,
     batch: usize,
     tape: &mut Tape<f32>,
-) -> Vec<f64> {
+) -> Result<Vec<f64>> {
     each(pictures, batch, tape, |tape, batch| {
         let features = model.features(tape, &batch).to_tensor();
         features.data().iter().map(|&x| f64::from(x)).collect()
@@ -91,10 +98,12 @@ fn each<R: Clone + Send>(
     batch: usize,
     tape: &mut Tape<f32>,
     evaluate: impl Fn(&Tape<f32>, Batch) -> Vec<R> + Sync,
-) -> Vec<R> {
+) -> Result<Vec<R>> {
     let items: Vec<u32> = row_numbers(pictures.len()).collect();
     let batches: Vec<&[u32]> = items.chunks(batch).collect();
-    each_batch(tape, &batches, |tape, items| evaluate(tape, Batch::plain(pictures, items))).concat()
+    let results =
+        each_batch(tape, &batches, |tape, items| Ok(evaluate(tape, Batch::plain(pictures, items)?)));
+    Ok(results.into_iter().collect::<Result<Vec<_>>>()?.concat())
 }
 
 /// Of equally likely classes, the first counts as the likeliest.

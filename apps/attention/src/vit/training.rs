@@ -1,6 +1,6 @@
 //! Training a vision transformer, and testing it.
 
-use cotangent::optim::train::{Goal, History, Shuffled};
+use cotangent::optim::train::{Goal, History, Repeated, Shuffled};
 use cotangent::prelude::*;
 use cotangent_apps_common::error::Result;
 use cotangent_apps_common::metrics::Training;
@@ -8,13 +8,14 @@ use cotangent_apps_common::options::RunOptions;
 use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::task::{self, Recipe, Task};
 use cotangent_apps_common::{memory, output};
+use cotangent_apps_pictures::{PictureData, Pictures};
 
 use super::batch::Batch;
 use super::model::VitModel;
 use super::tested::{Tested, test};
 use super::{VitConfig, VitMetrics};
 use crate::attention::Scores;
-use crate::pictures::{Ends, PictureData, Pictured, Pictures};
+use crate::pictured::{Ends, Pictured};
 use crate::saved::{CONFIG, Saved};
 use crate::training::{PARTS, adam, falling};
 
@@ -48,7 +49,7 @@ struct VitTask<'a> {
 }
 
 impl VitTask<'_> {
-    fn evaluate(&self, model: &VitModel, pictures: &Pictures, tape: &mut Tape<f32>) -> Tested {
+    fn evaluate(&self, model: &VitModel, pictures: &Pictures, tape: &mut Tape<f32>) -> Result<Tested> {
         test(model, pictures, &self.data.classes, self.config.batch, tape)
     }
 }
@@ -57,7 +58,7 @@ impl Task for VitTask<'_> {
     type Config = VitConfig;
     type Number = f32;
     type Model = VitModel;
-    type Batches = Shuffled;
+    type Batches = Repeated;
     type Metrics = VitMetrics;
 
     const GOAL: Goal = Goal::Greatest;
@@ -73,8 +74,10 @@ impl Task for VitTask<'_> {
         self.data.fingerprint()
     }
 
-    fn batches(&self) -> Shuffled {
-        Shuffled { items: self.data.train.len(), batch: self.config.batch, seed: self.config.seed }
+    fn batches(&self) -> Repeated {
+        let VitConfig { batch, seed, .. } = *self.config;
+        let batches = Shuffled { items: self.data.train.len(), batch, seed };
+        Repeated { batches, times: self.config.augmentation.repeats }
     }
 
     fn recipe(&self, steps: u64) -> Result<Recipe<f32>> {
@@ -89,18 +92,18 @@ impl Task for VitTask<'_> {
         saved.begin(options, |name| Self::FILES.contains(&name))
     }
 
-    fn loss<'t>(&self, model: &VitModel, tape: &'t Tape<f32>, items: &[u32]) -> Var<'t, f32> {
+    fn loss<'t>(&self, model: &VitModel, tape: &'t Tape<f32>, items: &[u32]) -> Result<Var<'t, f32>> {
         let VitConfig { augmentation, .. } = self.config;
         // The stream of dropout also changes and mixes the pictures.
         let mut rng = tape.evaluation().expect("a tape that is training");
-        let batch = Batch::augmented(&self.data.train, items, augmentation, &mut rng);
+        let batch = Batch::augmented(&self.data.train, items, augmentation, &mut rng)?;
         tape.training(rng);
-        model.loss(tape, &batch, augmentation.label_smoothing)
+        Ok(model.loss(tape, &batch, augmentation.label_smoothing))
     }
 
     /// The top-1 accuracy on the validation pictures. NaN if a logit is no finite number.
     fn validate(&self, model: &mut VitModel, _: &History, tape: &mut Tape<f32>) -> Result<f64> {
-        let tested = self.evaluate(model, &self.data.validation, tape);
+        let tested = self.evaluate(model, &self.data.validation, tape)?;
         Ok(if tested.loss.is_finite() { tested.top1 } else { f64::NAN })
     }
 
@@ -117,7 +120,7 @@ impl Task for VitTask<'_> {
             channels: data.train.channels,
             best_epoch,
             validation,
-            test: self.evaluate(model, &data.test, tape),
+            test: self.evaluate(model, &data.test, tape)?,
         })
     }
 

@@ -155,6 +155,30 @@ fn every_kind_of_model_trains() {
     }
 }
 
+/// Pictures that stay in their files give the same model; one that turns out to be damaged is named, and
+/// nothing of the run is lost.
+#[test]
+fn pictures_are_read_while_training() {
+    let d = Dir::new();
+    let path = pictures(&d, None);
+    let more = "--epochs 2 --erase 0.3 --rand-augment 9 --repeats 3 --jitter 0";
+    let [(_, memory, _), (_, lazy, out)] = [("memory", ""), ("lazy", "--lazy")]
+        .map(|(name, lazy)| run(&d, &path, name, &format!("{more} {lazy}")));
+    assert_eq!((&memory.test, memory.validation), (&lazy.test, lazy.validation));
+    // DeiT's training: parts of the whole pictures.
+    let (printed, crops, _) = run(&d, &path, "crops", &format!("{more} --lazy --crop-scale 0.08"));
+    assert!(crops.test.loss.is_finite() && crops.test != lazy.test, "{printed}");
+    let damaged = format!("{path}/train/plain/3.png");
+    let whole = std::fs::read(&damaged).unwrap();
+    std::fs::write(&damaged, &whole[..whole.len() - 20]).unwrap();
+    let message = VIT.fails(&arguments(&path, &d.path("damaged"), &format!("{more} --lazy")));
+    assert!(message.starts_with(&format!("{damaged}: a damaged picture")), "{message}");
+    let message = VIT.fails(&arguments(&path, &out, &format!("{more} --lazy --resume")));
+    assert!(message.contains("pictures"), "{message}");
+    std::fs::write(&damaged, whole).unwrap();
+    VIT.succeeds(&["evaluate", &path, "--model", &out]);
+}
+
 fn idx(shape: &[u32], elements: &[u8]) -> Vec<u8> {
     let extents: Vec<u8> = shape.iter().flat_map(|extent| extent.to_be_bytes()).collect();
     [&[0, 0, 8, shape.len() as u8][..], &extents, elements].concat()

@@ -169,11 +169,11 @@ impl<T: Float, C: Classifier<T>> Task for GruTask<'_, T, C> {
         Ok(Recipe { schedule, parts: [8, 32], ..Recipe::new(adam) })
     }
 
-    fn loss<'t>(&self, model: &C, tape: &'t Tape<T>, items: &[u32]) -> Var<'t, T> {
+    fn loss<'t>(&self, model: &C, tape: &'t Tape<T>, items: &[u32]) -> Result<Var<'t, T>> {
         let pairs: Vec<&Pair> = items.iter().map(|&i| &self.data.train[i as usize]).collect();
         let (sentences, classes) = side_by_side(&pairs);
         let [_, logits] = model.forward(tape, &sentences);
-        loss::cross_entropy(logits, &classes, 0.0)
+        Ok(loss::cross_entropy(logits, &classes, 0.0))
     }
 
     fn validate(&self, model: &mut C, _: &History, tape: &mut Tape<T>) -> Result<f64> {

@@ -81,9 +81,9 @@ impl Task for ReasonTask<'_> {
         Ok(Recipe { schedule, parts: PARTS, ..Recipe::new(adam) })
     }
 
-    fn loss<'t>(&self, model: &Reasoner, tape: &'t Tape<f32>, items: &[u32]) -> Var<'t, f32> {
+    fn loss<'t>(&self, model: &Reasoner, tape: &'t Tape<f32>, items: &[u32]) -> Result<Var<'t, f32>> {
         let examples: Vec<&Example> = items.iter().map(|&i| &self.data.train[i as usize]).collect();
-        model.loss(tape, &Batch::new(&examples))
+        Ok(model.loss(tape, &Batch::new(&examples)))
     }
 
     /// The accuracy on the scenes for validation, after the running statistics are those of the model. NaN if

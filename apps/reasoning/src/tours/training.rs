@@ -118,8 +118,8 @@ impl<'a> Task for TourTask<'a> {
         Ok(explored.map_err(|NotFinite| TrainError::Other("an initial value is not finite".into()))?)
     }
 
-    fn loss<'t>(&self, agent: &Agent, tape: &'t Tape<f32>, items: &[u32]) -> Var<'t, f32> {
-        agent.loss(tape, items)
+    fn loss<'t>(&self, agent: &Agent, tape: &'t Tape<f32>, items: &[u32]) -> Result<Var<'t, f32>> {
+        Ok(agent.loss(tape, items))
     }
 
     fn validate(&self, agent: &mut Agent, before: &History, tape: &mut Tape<f32>) -> Result<f64> {

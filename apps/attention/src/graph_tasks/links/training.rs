@@ -101,10 +101,10 @@ impl<T: Float, G: Geometry<T>> Task for LinkTask<'_, T, G> {
         Ok(Recipe { parts: [1, 1], unit: "epoch", ..Recipe::new(RiemannianAdam::new(self.config.lr)?) })
     }
 
-    fn loss<'t>(&self, model: &LinkModel<T, G>, tape: &'t Tape<T>, epoch: &[u32]) -> Var<'t, T> {
+    fn loss<'t>(&self, model: &LinkModel<T, G>, tape: &'t Tape<T>, epoch: &[u32]) -> Result<Var<'t, T>> {
         let loss = model.loss(tape, &self.input, &self.split.epoch(epoch[0].into()));
         let decay = self.config.decay;
-        if decay == 0.0 { loss } else { loss + model.squares(tape) * (decay / 2.0) }
+        Ok(if decay == 0.0 { loss } else { loss + model.squares(tape) * (decay / 2.0) })
     }
 
     fn validate(&self, model: &mut LinkModel<T, G>, _: &History, tape: &mut Tape<T>) -> Result<f64> {

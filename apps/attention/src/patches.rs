@@ -1,5 +1,44 @@
 //! Pictures as square patches, and back: the tokens of vision transformers (Dosovitskiy et al. 2021).
 
+use cotangent_apps_common::error::{AppError, Result};
+use cotangent_apps_common::options;
+use cotangent_apps_pictures::Pictures;
+
+/// A picture, or its mirror image, cut into square patches: `[patches, patch · patch · channels]`.
+///
+/// # Errors
+/// If its file cannot be read, or is no picture.
+pub(crate) fn patches_of(
+    pictures: &Pictures<f32>,
+    number: usize,
+    patch: usize,
+    is_mirrored: bool,
+) -> Result<Vec<f32>> {
+    let mut patches = vec![0.0; pictures.size()];
+    let mut picture = pictures.picture(number)?;
+    if is_mirrored {
+        let rows = picture.chunks_exact(pictures.side * pictures.channels);
+        picture = rows.flat_map(|row| row.chunks_exact(pictures.channels).rev().flatten().copied()).collect();
+    }
+    cut_patches(&picture, [pictures.side, pictures.channels, patch], &mut patches, |x| x);
+    Ok(patches)
+}
+
+/// Checks the side of patches, and of the pictures if it is known.
+///
+/// # Errors
+/// If the pictures cannot be cut into such patches; the error names the option.
+pub(crate) fn check_patch(patch: usize, image_size: Option<usize>) -> Result<()> {
+    options::at_least_one(&[("patch", patch as u64), ("image-size", image_size.unwrap_or(1) as u64)])?;
+    match image_size.filter(|side| side % patch > 0) {
+        Some(side) => {
+            let message = format!("--patch {patch}: a divisor of the pictures' side, {side}, is needed");
+            Err(AppError::usage(message))
+        }
+        None => Ok(()),
+    }
+}
+
 /// Cuts pictures `[n, side, side, channels]` into patches, row by row: `[n, patches, patch · patch ·
 /// channels]`. Each number goes through `map`.
 pub(crate) fn cut_patches(

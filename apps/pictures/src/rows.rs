@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::table::read_lines;
 
-use super::{Parts, Pictures, Reading, arrays};
+use crate::data::Parts;
+use crate::{Reading, arrays};
 
 /// The part of the rows that is for testing, from the end: a fifth, rounded up.
 const FIFTH: usize = 5;
 
 /// Reads a table, or the only table of a directory, if there is one. With a side, pictures are brought to it.
-pub(super) fn read(path: &Path, reading: &Reading) -> Result<Option<Parts>> {
+pub(crate) fn read(path: &Path, reading: &Reading) -> Result<Option<Parts>> {
     let Some(file) = find(path)? else { return Ok(None) };
     let (mut values, mut names, mut width) = (Vec::new(), Vec::new(), 0);
     read_lines(&file, |_, line| {
@@ -41,7 +42,7 @@ pub(super) fn read(path: &Path, reading: &Reading) -> Result<Option<Parts>> {
     let bytes: Vec<u8> = values.iter().map(|value| (255.0 * value / white).round() as u8).collect();
     let (classes, labels) = number(&names);
     let pictures = arrays::resized(bytes, [names.len(), own, own, 1], reading.side)?;
-    let pictures = Pictures { labels, ..pictures };
+    let pictures = pictures.with_labels(labels);
     let first = names.len() - names.len().div_ceil(FIFTH);
     if first == 0 {
         return Err(AppError::content(&file, "a single row; the last fifth is for testing"));

@@ -1,136 +1,15 @@
-//! Pictures with classes, read from files: folders of PNG and JPEG by class, arrays (IDX as MNIST comes,
-//! npy), each plain or gzip, or a table whose rows are pictures. Also latents, which are floats.
+//! The pictures of a directory.
 
 use std::path::Path;
 
 use cotangent::prelude::rng;
 use cotangent_apps_common::error::{AppError, Result};
+use cotangent_apps_common::say;
 use cotangent_apps_common::table::name_of;
-use cotangent_apps_common::{memory, say};
 use crc32fast::Hasher;
 use rand::seq::SliceRandom;
 
-mod arrays;
-pub(crate) mod folders;
-mod idx;
-mod model_ends;
-mod patches;
-pub mod raster;
-mod rows;
-#[cfg(test)]
-mod tests;
-
-pub(crate) use model_ends::{Ends, Pictured, check_patch};
-pub(crate) use patches::{cut_patches, join_patches};
-
-/// Pictures of one size, each with a class: of bytes, or of floats.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pictures<N = u8> {
-    /// Height and width, in pixels.
-    pub side: usize,
-    /// 1 (grey) or 3 (red, green, blue); latents have any number.
-    pub channels: usize,
-    /// `[n, side, side, channels]`.
-    pub pixels: Vec<N>,
-    /// The number of the class of each picture.
-    pub labels: Vec<u32>,
-}
-
-/// A number of a picture.
-pub trait PictureNumber: Copy {
-    /// Adds numbers to a checksum.
-    fn fingerprint(numbers: &[Self], hasher: &mut Hasher);
-}
-
-impl PictureNumber for u8 {
-    fn fingerprint(numbers: &[Self], hasher: &mut Hasher) {
-        hasher.update(numbers);
-    }
-}
-
-impl PictureNumber for f32 {
-    fn fingerprint(numbers: &[Self], hasher: &mut Hasher) {
-        numbers.iter().for_each(|number| hasher.update(&number.to_le_bytes()));
-    }
-}
-
-impl<N: PictureNumber> Pictures<N> {
-    /// Number of pictures.
-    pub fn len(&self) -> usize {
-        self.labels.len()
-    }
-
-    /// Whether there is no picture.
-    pub fn is_empty(&self) -> bool {
-        self.labels.is_empty()
-    }
-
-    /// Number of numbers of a picture.
-    pub fn size(&self) -> usize {
-        self.side * self.side * self.channels
-    }
-
-    /// The pixels of a picture, `[side, side, channels]`.
-    ///
-    /// # Panics
-    /// If there are not so many pictures.
-    pub fn picture(&self, number: usize) -> &[N] {
-        &self.pixels[number * self.size()..][..self.size()]
-    }
-
-    /// Some of the pictures.
-    fn select(&self, numbers: &[u32]) -> Self {
-        let pictures: Vec<&[N]> = numbers.iter().map(|&i| self.picture(i as usize)).collect();
-        let labels = numbers.iter().map(|&i| self.labels[i as usize]).collect();
-        Pictures { side: self.side, channels: self.channels, pixels: pictures.concat(), labels }
-    }
-
-    /// Checks that so many pictures fit in memory, before they are read or resized.
-    fn check_memory(count: usize, side: usize, channels: usize) -> Result<()> {
-        let bytes = memory::bytes::<N>(&[count, side, side, channels]);
-        memory::check(&[("image-size", side)], &format!("{count} pictures"), bytes)
-    }
-
-    /// Adds the pictures to a checksum.
-    pub fn fingerprint(&self, hasher: &mut Hasher) {
-        hasher.update(&(self.size() as u64).to_le_bytes());
-        N::fingerprint(&self.pixels, hasher);
-        self.labels.iter().for_each(|label| hasher.update(&label.to_le_bytes()));
-    }
-}
-
-impl Pictures {
-    /// The same pictures in another number of channels.
-    pub fn in_channels(self, channels: usize) -> Self {
-        if self.channels == channels {
-            return self;
-        }
-        let pixels = raster::in_channels(&self.pixels, self.channels, channels);
-        Pictures { channels, pixels, ..self }
-    }
-
-    /// The same pictures as numbers from −1 to 1.
-    pub fn to_numbers(self) -> Pictures<f32> {
-        let pixels = self.pixels.iter().map(|&byte| 2.0 * (f32::from(byte) / 255.0) - 1.0).collect();
-        Pictures { side: self.side, channels: self.channels, pixels, labels: self.labels }
-    }
-}
-
-impl Pictures<f32> {
-    /// Numbers from −1 to 1 as bytes; what is beyond is brought to the end.
-    pub fn to_bytes(&self) -> Pictures {
-        let byte = |x: &f32| (255.0 * (0.5 * x + 0.5)).round().clamp(0.0, 255.0) as u8;
-        let pixels = self.pixels.iter().map(byte).collect();
-        Pictures { side: self.side, channels: self.channels, pixels, labels: self.labels.clone() }
-    }
-
-    /// A picture cut into square patches: `[patches, patch · patch · channels]`.
-    pub(crate) fn patches(&self, number: usize, patch: usize) -> Vec<f32> {
-        let mut patches = vec![0.0; self.size()];
-        cut_patches(self.picture(number), [self.side, self.channels, patch], &mut patches, |x| x);
-        patches
-    }
-}
+use crate::{PictureNumber, Pictures, arrays, folders, rows};
 
 /// How pictures are read.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -145,6 +24,24 @@ pub struct Reading {
     pub seed: u64,
     /// The value in a table that is white. If there is none, it is the largest.
     pub white: Option<f32>,
+    /// Whether pictures of folders stay in their files, and each is read whenever it is asked for.
+    pub lazy: bool,
+}
+
+impl Reading {
+    /// The side of pictures from folders.
+    pub(crate) fn folder_side(&self) -> usize {
+        self.side.unwrap_or(self.folder_side)
+    }
+
+    /// Checks that so many pictures from folders fit in memory, unless they stay in their files.
+    pub(crate) fn check_memory(&self, count: usize) -> Result<()> {
+        if self.lazy {
+            return Ok(());
+        }
+        let hint = |error: AppError| AppError::usage(format!("{error}; --lazy keeps them in their files"));
+        Pictures::<u8>::check_memory(count, self.folder_side(), 3).map_err(hint)
+    }
 }
 
 /// Pictures for training, validation and testing.
@@ -167,13 +64,13 @@ pub struct PictureData<N = u8> {
 }
 
 /// What a directory has.
-struct Parts<N = u8> {
-    classes: Vec<String>,
-    train: Pictures<N>,
+pub(crate) struct Parts<N = u8> {
+    pub(crate) classes: Vec<String>,
+    pub(crate) train: Pictures<N>,
     /// For validation and testing.
-    others: [Option<Pictures<N>>; 2],
+    pub(crate) others: [Option<Pictures<N>>; 2],
     /// The value that is white, if they are from a table.
-    white: Option<f32>,
+    pub(crate) white: Option<f32>,
 }
 
 impl PictureData {
@@ -197,7 +94,7 @@ impl PictureData {
             if let Some(parts) = arrays::read(directory, reading.side)? {
                 return Ok(Some(parts));
             }
-            if let Some(parts) = folders::read(directory, reading.side.unwrap_or(reading.folder_side))? {
+            if let Some(parts) = folders::read(directory, reading)? {
                 return Ok(Some(parts));
             }
             rows::read(directory, reading)
@@ -218,14 +115,13 @@ impl PictureData {
     ///
     /// # Errors
     /// As [`read`](Self::read), or if the classes are others.
-    pub(crate) fn read_to_test(directory: &Path, reading: &Reading, classes: &[String]) -> Result<Self> {
-        let side = reading.side.unwrap_or(reading.folder_side);
-        let Some(test) = folders::read_test(directory, side, classes)? else {
+    pub fn read_to_test(directory: &Path, reading: &Reading, classes: &[String]) -> Result<Self> {
+        let Some(test) = folders::read_test(directory, reading, classes)? else {
             let data = Self::read(directory, reading)?;
             data.has_classes(directory, classes)?;
             return Ok(data);
         };
-        let none = || Pictures { side, channels: test.channels, pixels: Vec::new(), labels: Vec::new() };
+        let none = || Pictures::new([test.side, test.channels], Vec::new(), Vec::new());
         Ok(PictureData {
             name: name_of(directory),
             classes: classes.to_vec(),
@@ -265,7 +161,7 @@ impl<N: PictureNumber> PictureData<N> {
     }
 
     /// Says what there is. `what` is what the pictures are called.
-    pub(crate) fn describe(&self, what: &str) {
+    pub fn describe(&self, what: &str) {
         let ([train, validation, test], Pictures { side, channels, .. }) = (self.counts(), &self.train);
         let what = match (what, channels) {
             ("pictures", 1) => format!("grey pictures of {side} x {side} pixels"),
@@ -286,7 +182,7 @@ impl<N: PictureNumber> PictureData<N> {
     ///
     /// # Errors
     /// If they are others.
-    pub(crate) fn has_classes(&self, directory: &Path, known: &[String]) -> Result<()> {
+    pub fn has_classes(&self, directory: &Path, known: &[String]) -> Result<()> {
         if self.classes == known {
             return Ok(());
         }

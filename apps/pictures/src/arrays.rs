@@ -7,7 +7,8 @@ use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::table::{content, plain_or_packed, read_lines};
 use rayon::prelude::*;
 
-use super::{Parts, PictureNumber, Pictures, idx, raster};
+use crate::data::Parts;
+use crate::{PictureNumber, Pictures, idx, raster};
 
 /// The largest number of classes.
 const CLASSES: u32 = 1 << 16;
@@ -16,12 +17,12 @@ const CLASSES: u32 = 1 << 16;
 const PARTS: [&[&str]; 3] = [&["train"], &["val", "valid", "validation"], &["test", "t10k"]];
 
 /// Reads the arrays of a directory, if it has any. With a side, pictures are brought to it.
-pub(super) fn read(directory: &Path, side: Option<usize>) -> Result<Option<Parts>> {
+pub(crate) fn read(directory: &Path, side: Option<usize>) -> Result<Option<Parts>> {
     parts(directory, picture_names, |path| images(path, side))
 }
 
 /// Reads the latents of a directory, if it has any.
-pub(super) fn latents(directory: &Path) -> Result<Option<Parts<f32>>> {
+pub(crate) fn latents(directory: &Path) -> Result<Option<Parts<f32>>> {
     parts(directory, |part| vec![[format!("{part}_latents.npy"), format!("{part}_labels.npy")]], floats)
 }
 
@@ -99,7 +100,7 @@ impl Files {
             let message = format!("labels of shape {shape:?} for {} pictures", pictures.len());
             return Err(AppError::content(&self.labels, message));
         }
-        Ok(Part { files: self, pictures: Pictures { labels, ..pictures } })
+        Ok(Part { files: self, pictures: pictures.with_labels(labels) })
     }
 }
 
@@ -166,7 +167,7 @@ fn images(path: &Path, side: Option<usize>) -> Result<Pictures> {
 }
 
 /// Pictures `[n, height, width, channels]` without labels, brought to a side. Without one they are squares.
-pub(super) fn resized(pixels: Vec<u8>, shape: [usize; 4], side: Option<usize>) -> Result<Pictures> {
+pub(crate) fn resized(pixels: Vec<u8>, shape: [usize; 4], side: Option<usize>) -> Result<Pictures> {
     let [count, height, width, channels] = shape;
     let side = side.unwrap_or(height);
     Pictures::<u8>::check_memory(count, side, channels)?;
@@ -179,7 +180,7 @@ pub(super) fn resized(pixels: Vec<u8>, shape: [usize; 4], side: Option<usize>) -
         };
         pixels.par_chunks(height * width * channels).flat_map_iter(resized).collect()
     };
-    Ok(Pictures { side, channels, pixels, labels: vec![0; count] })
+    Ok(Pictures::new([side, channels], pixels, vec![0; count]))
 }
 
 /// The latents of a file, without labels.
@@ -198,5 +199,5 @@ fn floats(path: &Path) -> Result<Pictures<f32>> {
         let number = at / (side * side * channels);
         return wrong(format!("latent {number}, counted from 0, has the number {}", latents.data()[at]));
     }
-    Ok(Pictures { side, channels, pixels: latents.data().to_vec(), labels: vec![0; count] })
+    Ok(Pictures::new([side, channels], latents.data().to_vec(), vec![0; count]))
 }

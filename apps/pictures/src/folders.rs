@@ -2,17 +2,21 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use cotangent_apps_common::error::{AppError, Result};
 use rayon::prelude::*;
 
-use super::{Parts, Pictures, raster};
+use crate::data::Parts;
+use crate::pictures::PictureFile;
+use crate::raster::{self, Fit};
+use crate::{Pictures, Reading};
 
 /// What the folder of a part can be called, for validation and testing.
 const OTHERS: [&[&str]; 2] = [&["val", "valid", "validation"], &["test"]];
 
-/// Reads the folders of a directory, if it has any. Pictures are brought to this side.
-pub(super) fn read(directory: &Path, side: usize) -> Result<Option<Parts>> {
+/// Reads the folders of a directory, if it has any.
+pub(crate) fn read(directory: &Path, reading: &Reading) -> Result<Option<Parts>> {
     let folder = |names: &[&str]| names.iter().map(|name| directory.join(name)).find(|path| path.is_dir());
     let (train, others) = (folder(&["train"]), OTHERS.map(folder));
     if let (None, Some(other)) = (&train, others.iter().flatten().next()) {
@@ -34,8 +38,8 @@ pub(super) fn read(directory: &Path, side: usize) -> Result<Option<Parts>> {
     let (validation, test) = (validation?, test?);
     let listings = [Some(train), validation, test];
     let count = listings.iter().flatten().map(|listing| listing.files.len()).sum();
-    Pictures::<u8>::check_memory(count, side, 3)?;
-    let [train, validation, test] = listings.map(|listing| listing.map(|it| it.read(side)).transpose());
+    reading.check_memory(count)?;
+    let [train, validation, test] = listings.map(|listing| listing.map(|it| it.read(reading)).transpose());
     let parts = [train?, validation?, test?];
     let channels = parts.iter().flatten().map(|part| part.channels).max().unwrap_or(1);
     let [train, validation, test] = parts.map(|part| part.map(|part| part.in_channels(channels)));
@@ -44,22 +48,23 @@ pub(super) fn read(directory: &Path, side: usize) -> Result<Option<Parts>> {
 }
 
 /// Reads the folder `test` of a directory, if it has one and no other part. Its classes are some of these.
-pub(super) fn read_test(directory: &Path, side: usize, classes: &[String]) -> Result<Option<Pictures>> {
+pub(crate) fn read_test(directory: &Path, reading: &Reading, classes: &[String]) -> Result<Option<Pictures>> {
     let root = directory.join("test");
     let others = OTHERS[0].iter().chain(&["train"]);
     if !root.is_dir() || others.map(|name| directory.join(name)).any(|path| path.is_dir()) {
         return Ok(None);
     }
     let listing = Listing::new(&root, classes)?;
-    Pictures::<u8>::check_memory(listing.files.len(), side, 3)?;
-    Ok(Some(listing.read(side)?))
+    reading.check_memory(listing.files.len())?;
+    Ok(Some(listing.read(reading)?))
 }
 
-/// Reads all PNG and JPEG files of a directory and of the folders in it, as pictures of one class.
+/// All PNG and JPEG files of a directory and of the folders in it, as pictures of one class. They stay in
+/// their files.
 ///
 /// # Errors
-/// If there is none, or one cannot be read.
-pub(crate) fn read_all(directory: &Path, side: usize) -> Result<Pictures> {
+/// If there is none, or one is no picture.
+pub fn read_all(directory: &Path, side: usize) -> Result<Pictures> {
     let (mut folders, mut files) = (vec![directory.to_owned()], Vec::new());
     while let Some(folder) = folders.pop() {
         files.extend(entries(&folder, is_picture)?.iter().map(|name| (folder.join(name), 0)));
@@ -68,8 +73,7 @@ pub(crate) fn read_all(directory: &Path, side: usize) -> Result<Pictures> {
     if files.is_empty() {
         return Err(AppError::content(directory, "no PNG or JPEG files"));
     }
-    Pictures::<u8>::check_memory(files.len(), side, 3)?;
-    Listing { files }.read(side)
+    Listing { files }.in_files(side)
 }
 
 /// The names of what a directory has of this kind, but hidden ones, in order.
@@ -118,15 +122,35 @@ impl Listing {
         Ok(Listing { files })
     }
 
-    /// Reads the files. Pictures have one channel if all are grey.
-    fn read(self, side: usize) -> Result<Pictures> {
+    /// Reads the files, or leaves the pictures in them. Pictures have one channel if all are grey.
+    fn read(self, reading: &Reading) -> Result<Pictures> {
+        let side = reading.folder_side();
+        if reading.lazy {
+            return self.in_files(side);
+        }
         let read = |(path, _): &(PathBuf, u32)| raster::read(path).map(|image| raster::square(&image, side));
-        // The first error by the order of files, whatever thread meets one first.
-        let images: Vec<Result<_>> = self.files.par_iter().map(read).collect();
-        let images: Vec<_> = images.into_iter().collect::<Result<_>>()?;
+        let images = first_error(self.files.par_iter().map(read).collect())?;
         let channels = if images.iter().any(|image| image.color().has_color()) { 3 } else { 1 };
         let pixels = images.par_iter().flat_map_iter(|image| raster::pixels(image, channels)).collect();
-        let labels = self.files.iter().map(|&(_, class)| class).collect();
-        Ok(Pictures { side, channels, pixels, labels })
+        Ok(Pictures::new([side, channels], pixels, self.labels()))
     }
+
+    /// The pictures, which stay in the files.
+    fn in_files(self, side: usize) -> Result<Pictures> {
+        let has_colour = |(path, _): &(PathBuf, u32)| raster::has_colour(path);
+        let coloured = first_error(self.files.par_iter().map(has_colour).collect())?;
+        let (channels, labels) = (if coloured.contains(&true) { 3 } else { 1 }, self.labels());
+        let file = |(path, _)| PictureFile::new(path).map(Arc::new);
+        let files = self.files.into_iter().map(file).collect::<Result<_>>()?;
+        Ok(Pictures::in_files([side, channels], files, Fit::Middle, labels))
+    }
+
+    fn labels(&self) -> Vec<u32> {
+        self.files.iter().map(|&(_, class)| class).collect()
+    }
+}
+
+/// The values, or the first error by their order, whatever thread met one first.
+fn first_error<T>(results: Vec<Result<T>>) -> Result<Vec<T>> {
+    results.into_iter().collect()
 }

@@ -10,7 +10,7 @@ const BYTES: u8 = 0x08;
 ///
 /// # Errors
 /// If the content is not in the format, or is longer or shorter than its header says.
-pub(super) fn parse(content: &[u8]) -> Result<(Vec<usize>, Vec<u8>), String> {
+pub(crate) fn parse(content: &[u8]) -> Result<(Vec<usize>, Vec<u8>), String> {
     let (kind, axes) = match *content {
         [0, 0, kind, axes, ..] => (kind, usize::from(axes)),
         _ => return Err("not an IDX file: it does not begin with two zeros".to_owned()),

@@ -1,10 +1,8 @@
 //! What pictures say of a model that takes them.
 
 use cotangent_apps_common::error::{AppError, Result};
-use cotangent_apps_common::options;
+use cotangent_apps_pictures::{PictureData, PictureNumber};
 use serde::{Deserialize, Serialize};
-
-use super::{PictureData, PictureNumber};
 
 /// What the pictures say of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,20 +57,5 @@ impl<C> Pictured<C> {
             return Err(AppError::usage(message));
         }
         Ok(())
-    }
-}
-
-/// Checks the side of patches, and of the pictures if it is known.
-///
-/// # Errors
-/// If the pictures cannot be cut into such patches; the error names the option.
-pub(crate) fn check_patch(patch: usize, image_size: Option<usize>) -> Result<()> {
-    options::at_least_one(&[("patch", patch as u64), ("image-size", image_size.unwrap_or(1) as u64)])?;
-    match image_size.filter(|side| side % patch > 0) {
-        Some(side) => {
-            let message = format!("--patch {patch}: a divisor of the pictures' side, {side}, is needed");
-            Err(AppError::usage(message))
-        }
-        None => Ok(()),
     }
 }

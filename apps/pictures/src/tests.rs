@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 use image::{DynamicImage, GrayImage, RgbImage};
 use tempfile::TempDir;
 
+use super::raster::Region;
 use super::{PictureData, Pictures, Reading, raster};
 
-const READING: Reading = Reading { side: None, folder_side: 4, held_out: 0.25, seed: 0, white: None };
+const READING: Reading =
+    Reading { side: None, folder_side: 4, held_out: 0.25, seed: 0, white: None, lazy: false };
 
 fn grey(shade: u8, width: u32, height: u32) -> DynamicImage {
     GrayImage::from_fn(width, height, |x, y| [shade.wrapping_add((x + y * width) as u8)].into()).into()
@@ -68,7 +70,7 @@ fn folders_are_classes() {
     // A quarter of six pictures is two.
     assert_eq!((data.train.len(), data.validation.len()), (4, 2));
     assert_eq!(data.test.labels, [0, 0, 1, 1]);
-    let shades: Vec<u8> = (0..4).map(|i| data.test.picture(i)[0]).collect();
+    let shades: Vec<u8> = (0..4).map(|i| data.test.picture(i).unwrap()[0]).collect();
     assert_eq!(shades, [0, 10, 100, 110]);
     // The same pictures for every reader of this seed, others for another one.
     assert_eq!(PictureData::read(d.path(), &READING).unwrap(), data);
@@ -79,8 +81,8 @@ fn folders_are_classes() {
     write(&d, "test/b/9.png", &raster::png(&red.into()));
     let coloured = PictureData::read(d.path(), &READING).unwrap();
     assert_eq!((coloured.train.channels, coloured.test.len()), (3, 5));
-    assert_eq!(coloured.test.picture(4), [200, 0, 0].repeat(16));
-    assert_eq!(coloured.test.picture(1)[..3], [10; 3]);
+    assert_eq!(*coloured.test.picture(4).unwrap(), [200, 0, 0].repeat(16));
+    assert_eq!(coloured.test.picture(1).unwrap()[..3], [10; 3]);
     assert_eq!(coloured.train.clone().in_channels(1), data.train);
     let known = ["b", "a"].map(str::to_owned);
     let error = data.has_classes(d.path(), &known).unwrap_err().to_string();
@@ -159,7 +161,7 @@ fn arrays_are_read_in_every_form() {
         ("cat dog cow".to_owned(), 2, 3)
     );
     // What is there for validation is the test, if there is no other.
-    assert_eq!((data.test.pixels, data.held_out), (vec![9; 12], vec!["validation"]));
+    assert_eq!((data.test.pixels(), data.held_out), (&[9; 12][..], vec!["validation"]));
 }
 
 #[test]
@@ -288,12 +290,13 @@ fn rows_of_a_table_are_pictures() {
         ("2 10".to_owned(), "validation".to_owned())
     );
     assert_eq!((data.counts(), data.train.side, data.train.channels), ([4, 1, 2], 2, 1));
-    assert_eq!((data.test.labels, data.test.pixels), (vec![1, 0], vec![182, 0, 128, 255, 219, 0, 128, 255]));
+    assert_eq!(data.test.labels, [1, 0]);
+    assert_eq!(data.test.pixels(), [182, 0, 128, 255, 219, 0, 128, 255]);
     // What is white in another table, and values beyond it.
     assert_eq!(data.white, Some(7.0));
     let shades = |white| PictureData::read(&path, &Reading { white: Some(white), ..READING }).unwrap().test;
-    assert_eq!(shades(14.0).pixels, [91, 0, 64, 128, 109, 0, 64, 128]);
-    assert_eq!(shades(3.5).pixels, [255, 0, 255, 255, 255, 0, 255, 255]);
+    assert_eq!(shades(14.0).pixels(), [91, 0, 64, 128, 109, 0, 64, 128]);
+    assert_eq!(shades(3.5).pixels(), [255, 0, 255, 255, 255, 0, 255, 255]);
     // The file itself, and another size.
     assert_eq!(PictureData::read(&path, &READING).unwrap().train, data.train);
     let large = PictureData::read(&path, &Reading { side: Some(6), ..READING }).unwrap();
@@ -333,7 +336,7 @@ fn digits_have_their_size() {
     let data = PictureData::read(path, &Reading { held_out: 0.1, ..READING }).unwrap();
     assert_eq!((data.classes.join(""), data.train.side), ("0123456789".to_owned(), 8));
     assert_eq!(data.counts(), [1437 - 144, 144, 360]);
-    assert_eq!(*data.train.pixels.iter().max().unwrap(), 255);
+    assert_eq!(*data.train.pixels().iter().max().unwrap(), 255);
 }
 
 /// Of a picture that is far longer than wide, the middle is taken, and the rest is not enlarged first.
@@ -347,17 +350,70 @@ fn thin_pictures_are_cut_first() {
 
 #[test]
 fn numbers_and_bytes_are_the_same_pictures() {
-    let bytes = Pictures { side: 2, channels: 1, pixels: vec![0, 1, 100, 255], labels: vec![3] };
+    let bytes = Pictures::new([2, 1], vec![0, 1, 100, 255], vec![3]);
     let numbers = bytes.clone().to_numbers();
-    assert_eq!((numbers.pixels[0], numbers.pixels[3]), (-1.0, 1.0));
+    assert_eq!((numbers.pixels()[0], numbers.pixels()[3]), (-1.0, 1.0));
     assert_eq!(numbers.to_bytes(), bytes);
-    let beyond = Pictures { pixels: vec![-1.5, 1.5, 0.0, -0.999], ..numbers };
-    assert_eq!(beyond.to_bytes().pixels, [0, 255, 128, 0]);
+    let beyond = Pictures::new([2, 1], vec![-1.5, 1.5, 0.0, -0.999], vec![3]);
+    assert_eq!(beyond.to_bytes().pixels(), [0, 255, 128, 0]);
     // Two of three pictures in a row, and one below, each enlarged 32 times, with gaps.
-    let three = Pictures { pixels: bytes.pixels.repeat(3), labels: vec![0; 3], ..bytes };
+    let three = Pictures::new([2, 1], bytes.pixels().repeat(3), vec![0; 3]);
     let sheet = raster::sheet(&three, 2).to_luma8();
     assert_eq!(sheet.dimensions(), (2 * 66 + 2, 2 * 66 + 2));
     assert!(raster::sheet_bytes(2, 1) * 3.0 > f64::from(sheet.width() * sheet.height()));
     let shades = [(0, 0), (2, 2), (35, 35), (68 + 32, 2), (2, 68 + 32), (100, 100)];
     assert_eq!(shades.map(|(x, y)| sheet.get_pixel(x, y).0[0]), [255, 0, 255, 1, 100, 255]);
+}
+
+/// Pictures that stay in their files are the same ones, but a part of one is of the whole picture, not of the
+/// square that memory would have.
+#[test]
+fn pictures_may_stay_in_their_files() {
+    let d = TempDir::new().unwrap();
+    for (class, shade) in [("a", 0), ("b", 100)] {
+        for i in 0..4 {
+            write(&d, &format!("train/{class}/{i}.png"), &raster::png(&grey(shade + i, 12, 6)));
+        }
+    }
+    let memory = PictureData::read(d.path(), &READING).unwrap();
+    let lazy = PictureData::read(d.path(), &Reading { lazy: true, ..READING }).unwrap();
+    assert_eq!((lazy.counts(), lazy.train.channels), (memory.counts(), 1));
+    assert!(lazy.train.is_lazy() && !memory.train.is_lazy());
+    for (kept, read) in [(&memory.train, &lazy.train), (&memory.test, &lazy.test)] {
+        assert_eq!(kept.labels, read.labels);
+        (0..kept.len()).for_each(|i| assert_eq!(kept.picture(i).unwrap(), read.picture(i).unwrap()));
+    }
+    // As numbers, and in colours.
+    let numbers =
+        [&memory, &lazy].map(|data| data.test.clone().to_numbers().picture(0).unwrap().into_owned());
+    assert_eq!(numbers[0], numbers[1]);
+    assert_eq!(lazy.test.clone().in_channels(3).picture(0).unwrap().len(), 3 * 16);
+    let size = |pictures: &Pictures| {
+        let mut size = [0; 2];
+        let whole = |[height, width]: [usize; 2]| {
+            size = [height, width];
+            Region { top: 0, left: 0, height: height as u32, width: width as u32 }
+        };
+        assert_eq!(pictures.resized_part(0, whole).unwrap().len(), 16);
+        size
+    };
+    assert_eq!([size(&lazy.train), size(&memory.train)], [[6, 12], [4, 4]]);
+    // Another file of the same name is another picture; one that is gone or damaged is an error then.
+    let first = lazy.fingerprint();
+    write(&d, "train/a/1.png", &raster::png(&grey(1, 14, 6)));
+    let again = PictureData::read(d.path(), &Reading { lazy: true, ..READING }).unwrap();
+    assert!(again.fingerprint() != first);
+    for i in 0..4 {
+        write(&d, &format!("train/a/{i}.png"), &raster::png(&grey(9, 12, 6))[..60]);
+        fs::remove_file(d.path().join(format!("train/b/{i}.png"))).unwrap();
+    }
+    let errors = (0..lazy.train.len()).map(|i| lazy.train.picture(i).unwrap_err().to_string());
+    assert!(errors.into_iter().all(|e| e.contains("a damaged picture") || e.contains("No such file")));
+    assert!(fails(&d, &Reading { lazy: true, ..READING }).contains("train/b: a class without"));
+    // The header alone is read at first; what has none is refused there.
+    write(&d, "train/b/0.png", b"GIF89a");
+    assert_eq!(
+        fails(&d, &Reading { lazy: true, ..READING }),
+        "D/train/b/0.png: neither a PNG nor a JPEG file"
+    );
 }

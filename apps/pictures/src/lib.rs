@@ -1,0 +1,25 @@
+//! Pictures with classes: folders of PNG and JPEG by class, arrays (IDX as MNIST comes, npy), each plain or
+//! gzip, or a table whose rows are pictures. Also latents, which are floats.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`pictures`] | pictures of one size, in memory or in their files |
+//! | [`data`] | those of a directory, for training, validation and testing |
+//! | [`folders`] | folders of PNG and JPEG files |
+//! | [`raster`] | single pictures: their files, sizes and channels |
+
+#![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+
+mod arrays;
+pub mod data;
+pub mod folders;
+mod idx;
+pub mod pictures;
+pub mod raster;
+mod rows;
+#[cfg(test)]
+mod tests;
+
+pub use data::{PictureData, Reading};
+pub use pictures::{PictureNumber, Pictures};
