@@ -13,7 +13,7 @@ use cotangent_apps_common::error::Result;
 use cotangent_apps_common::options;
 use serde::{Deserialize, Serialize};
 
-use crate::attention::{AttentionOptions, Scores};
+use cotangent_apps_common::attention::{AttentionOptions, Scores};
 
 /// Where residual blocks apply layer normalisation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -49,25 +49,33 @@ pub enum PositionsOption {
 
 /// The layers of a transformer.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Body<'a> {
+pub struct Body<'a> {
     /// The name of the attention score, and its other options.
-    pub(crate) attention: (&'a str, &'a AttentionOptions),
+    pub attention: (&'a str, &'a AttentionOptions),
     /// Number of layers that are applied.
-    pub(crate) layers: usize,
-    pub(crate) width: usize,
-    pub(crate) heads: usize,
-    /// Dimensions of a head's values, and of its queries and keys if they have others.
-    pub(crate) head_dim: usize,
-    pub(crate) key_dim: Option<usize>,
-    pub(crate) hidden: usize,
-    pub(crate) norm: NormOption,
-    pub(crate) dropout: f64,
-    pub(crate) attention_dropout: f64,
+    pub layers: usize,
+    /// Width of a layer.
+    pub width: usize,
+    /// Number of heads.
+    pub heads: usize,
+    /// Dimensions of a head's values.
+    pub head_dim: usize,
+    /// Dimensions of a head's queries and keys, if they have others.
+    pub key_dim: Option<usize>,
+    /// Hidden units of a feed-forward network.
+    pub hidden: usize,
+    /// Where layers normalise.
+    pub norm: NormOption,
+    /// Dropout rate of each sublayer's result.
+    pub dropout: f64,
+    /// Dropout rate of attention weights.
+    pub attention_dropout: f64,
 }
 
 /// The layers that a configuration describes: its fields have the same names.
 // A struct of these fields in every configuration would be nested in `config.json`, where the files of
 // earlier versions have the fields side by side; bincode, in checkpoints, cannot flatten it.
+#[macro_export]
 macro_rules! body {
     ($config:expr) => {
         $crate::body::Body {
@@ -84,11 +92,10 @@ macro_rules! body {
         }
     };
 }
-pub(crate) use body;
 
 /// The dimensions of a head, by default the width divided by the number of heads, and those of its queries
 /// and keys if they are others.
-pub(crate) fn head_dims(
+pub fn head_dims(
     [width, heads]: [usize; 2],
     head_dim: Option<usize>,
     key_dim: Option<usize>,
@@ -99,11 +106,12 @@ pub(crate) fn head_dims(
 
 impl Body<'_> {
     /// Dimensions of a head's queries and keys, and of its values.
-    pub(crate) fn head(&self) -> [usize; 2] {
+    pub fn head(&self) -> [usize; 2] {
         [self.key_dim.unwrap_or(self.head_dim), self.head_dim]
     }
 
-    pub(crate) fn sizes(&self) -> TransformerSizes {
+    /// The sizes of a layer.
+    pub fn sizes(&self) -> TransformerSizes {
         TransformerSizes {
             width: self.width,
             heads: self.heads,
@@ -115,7 +123,7 @@ impl Body<'_> {
     }
 
     /// The options that the number of a layer's parameters depends on. One that has no effect is 0.
-    pub(crate) fn options(&self) -> [(&'static str, usize); 6] {
+    pub fn options(&self) -> [(&'static str, usize); 6] {
         [
             ("layers", self.layers),
             ("width", self.width),
@@ -128,7 +136,7 @@ impl Body<'_> {
 
     /// A lower bound on the number of a layer's parameters: those of queries, keys and values, and of the
     /// feed-forward network. It is a float, because sizes read from a file could overflow an integer.
-    pub(crate) fn layer_parameters(&self) -> f64 {
+    pub fn layer_parameters(&self) -> f64 {
         let [key, value] = self.head().map(|d| d as f64);
         self.width as f64 * (self.heads as f64 * (2.0 * key + value) + 2.0 * self.hidden as f64)
     }
@@ -137,7 +145,7 @@ impl Body<'_> {
     ///
     /// # Errors
     /// If one is wrong; the error names the option.
-    pub(crate) fn check_sizes(&self) -> Result<()> {
+    pub fn check_sizes(&self) -> Result<()> {
         let [key, value] = self.head();
         options::at_least_one(&[
             ("layers", self.layers as u64),
@@ -154,7 +162,7 @@ impl Body<'_> {
     ///
     /// # Errors
     /// If one is wrong; the error names the option.
-    pub(crate) fn score(&self, scores: &Scores) -> Result<Box<dyn Score<f32>>> {
+    pub fn score(&self, scores: &Scores) -> Result<Box<dyn Score<f32>>> {
         let ([key, value], (name, options)) = (self.head(), self.attention);
         let option = if self.key_dim.is_some() { "key-dim" } else { "head-dim" };
         let score = options.score(name, scores, (option, key), value)?;
@@ -163,13 +171,13 @@ impl Body<'_> {
     }
 
     /// Applies the options to the attention of a layer.
-    pub(crate) fn apply(&self, layer: &mut MultiHeadAttention) {
+    pub fn apply(&self, layer: &mut MultiHeadAttention) {
         self.attention.1.apply_to_heads(layer);
         layer.attention.dropout = Dropout { rate: self.attention_dropout };
     }
 
     /// Layers in which a sequence attends to itself.
-    pub(crate) fn encoder(&self, count: usize, score: &dyn Score<f32>, rng: &mut Rng) -> Vec<EncoderLayer> {
+    pub fn encoder(&self, count: usize, score: &dyn Score<f32>, rng: &mut Rng) -> Vec<EncoderLayer> {
         let layer = |_| {
             let mut layer = EncoderLayer::new(score, self.sizes(), rng);
             self.apply(&mut layer.attention);
@@ -179,13 +187,13 @@ impl Body<'_> {
     }
 
     /// The normalisation after the last layer, if the layers normalise before their sublayers.
-    pub(crate) fn last_norm(&self) -> Option<LayerNorm> {
+    pub fn last_norm(&self) -> Option<LayerNorm> {
         (self.norm == NormOption::Pre).then(|| LayerNorm::new(self.width))
     }
 }
 
 /// Normal vectors of variance 1/width: `[rows, width]`.
-pub(crate) fn table<T: Float>(name: &str, rows: usize, width: usize, rng: &mut Rng) -> Param<Euclidean, T> {
+pub fn table<T: Float>(name: &str, rows: usize, width: usize, rng: &mut Rng) -> Param<Euclidean, T> {
     Param::new(name, Euclidean, init::normal(rows, width, (width as f64).powf(-0.5), rng))
 }
 
@@ -195,7 +203,7 @@ fn ball() -> PoincareBall {
 }
 
 /// The tables of this many positions: of vectors if they are learned, of points if they are hyperbolic.
-pub(crate) fn position_tables(
+pub fn position_tables(
     option: PositionsOption,
     [count, width]: [usize; 2],
     rng: &mut Rng,
@@ -210,7 +218,7 @@ pub(crate) fn position_tables(
 
 /// Token vectors `[n, len, width]` at these positions, by the tables of [`position_tables`]: the input of the
 /// first layer, of variance 1.
-pub(crate) fn placed<'t>(
+pub fn placed<'t>(
     x: Var<'t, f32>,
     positions: Range<usize>,
     vectors: Option<&Param<Euclidean, f32>>,

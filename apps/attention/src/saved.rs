@@ -14,29 +14,33 @@ use cotangent_apps_common::threads::ThreadsOption;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-pub(crate) const TOKENIZER: &str = "tokenizer.json";
-pub(crate) const CONFIG: &str = "config.json";
+/// The file of a vocabulary.
+pub const TOKENIZER: &str = "tokenizer.json";
+/// The file of the settings.
+pub const CONFIG: &str = "config.json";
 
-// How a saved model runs. clap does not show a doc comment here.
+// How a saved model runs.
 #[derive(Args)]
-pub(crate) struct Running {
+#[allow(missing_docs, reason = "clap would show it as the description of the program")]
+pub struct Running {
     #[command(flatten)]
-    pub(crate) threads: ThreadsOption,
+    pub threads: ThreadsOption,
     #[command(flatten)]
-    pub(crate) device: DeviceOption,
+    pub device: DeviceOption,
 }
 
 /// `config.json`. `C` is the configuration of the run.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Saved<C> {
+pub struct Saved<C> {
     #[serde(flatten)]
-    pub(crate) config: C,
+    /// The settings of the run.
+    pub config: C,
     /// The name of the run, which the files of its parameters contain too. Older versions did not write it.
     #[serde(default)]
-    pub(crate) run: Option<String>,
+    pub run: Option<String>,
     /// The fingerprint of the vocabulary.
     #[serde(default)]
-    pub(crate) tokenizer: Option<u32>,
+    pub tokenizer: Option<u32>,
 }
 
 impl<C: Serialize> Saved<C> {
@@ -45,7 +49,7 @@ impl<C: Serialize> Saved<C> {
     ///
     /// # Errors
     /// If the output cannot be written.
-    pub(crate) fn begin(&self, options: &RunOptions, is_own: impl Fn(&str) -> bool) -> Result<()> {
+    pub fn begin(&self, options: &RunOptions, is_own: impl Fn(&str) -> bool) -> Result<()> {
         options.set_aside(is_own)?;
         metrics::write_json(&options.out.join(CONFIG), self)
     }
@@ -56,7 +60,7 @@ impl<C: DeserializeOwned> Saved<C> {
     ///
     /// # Errors
     /// If it cannot be read, or `check` fails: then the error names the file too.
-    pub(crate) fn read<R>(directory: &Path, check: impl FnOnce(&C) -> Result<R>) -> Result<(Self, R)> {
+    pub fn read<R>(directory: &Path, check: impl FnOnce(&C) -> Result<R>) -> Result<(Self, R)> {
         let path = directory.join(CONFIG);
         let saved: Self = metrics::read_json(&path)?;
         let checked = check(&saved.config).map_err(|e| AppError::content(&path, e.to_string()))?;
@@ -69,7 +73,7 @@ impl<C> Saved<C> {
     ///
     /// # Errors
     /// If it is another one.
-    pub(crate) fn has_vocabulary(&self, fingerprint: u32, path: &Path) -> Result<()> {
+    pub fn has_vocabulary(&self, fingerprint: u32, path: &Path) -> Result<()> {
         match self.tokenizer {
             Some(ours) if ours != fingerprint => {
                 Err(AppError::content(path, "the vocabulary of another run"))
@@ -85,7 +89,7 @@ impl<C> Saved<C> {
 ///
 /// # Errors
 /// If the file cannot be read, is too small, or belongs to another run or model.
-pub(crate) fn load_parameters<M: Module<f32>>(
+pub fn load_parameters<M: Module<f32>>(
     directory: &Path,
     run: Option<&str>,
     least: f64,

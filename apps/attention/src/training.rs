@@ -10,20 +10,20 @@ use cotangent_apps_common::say;
 ///
 /// # Errors
 /// If a number is out of its range.
-pub(crate) fn adam(lr: f64, decay: f64, clip: f64) -> Result<RiemannianAdam<f32>> {
+pub fn adam(lr: f64, decay: f64, clip: f64) -> Result<RiemannianAdam<f32>> {
     Ok(RiemannianAdam::new(lr)?.betas(0.9, 0.98)?.decay(decay)?.clip(clip)?)
 }
 
 /// The parts of a batch of `lm`, `vit` and `dit`: at most four, so that two to four threads have work.
-pub(crate) const PARTS: [usize; 2] = [4, 1];
+pub const PARTS: [usize; 2] = [4, 1];
 
 /// The learning rate rises for some steps, then it falls to 0 along half a cosine, at the last of all steps.
-pub(crate) fn falling(warm_up: u64, steps: u64) -> Schedule {
+pub fn falling(warm_up: u64, steps: u64) -> Schedule {
     Schedule::Constant.warm_up(warm_up).cosine(steps.saturating_sub(warm_up), 0.0)
 }
 
 /// Prints the learned factors of the scores, if there are any.
-pub(crate) fn report_sharpness(factors: &[f64]) {
+pub fn report_sharpness(factors: &[f64]) {
     if !factors.is_empty() {
         let factors: Vec<String> = factors.iter().map(|factor| format!("{factor:.3}")).collect();
         say!("learned factors of the scores: {}", factors.join(", "));
@@ -31,7 +31,7 @@ pub(crate) fn report_sharpness(factors: &[f64]) {
 }
 
 /// The mean loss per token of batches. `loss` returns the mean loss of a batch and its number of tokens.
-pub(crate) fn mean_loss<B: Sync>(
+pub fn mean_loss<B: Sync>(
     tape: &mut Tape<f32>,
     batches: &[B],
     loss: impl Fn(&Tape<f32>, &B) -> (f64, usize) + Sync,
@@ -40,7 +40,7 @@ pub(crate) fn mean_loss<B: Sync>(
 }
 
 /// The mean of numbers, each of so many items.
-pub(crate) fn mean_of(numbers: &[(f64, usize)]) -> f64 {
+pub fn mean_of(numbers: &[(f64, usize)]) -> f64 {
     let items: usize = numbers.iter().map(|(_, items)| items).sum();
     numbers.iter().map(|(number, items)| number * *items as f64).sum::<f64>() / items as f64
 }

@@ -1,7 +1,7 @@
 //! The application `transformer`, with one more score to choose.
 
-use cotangent_apps_attention::attention::Scores;
-use cotangent_apps_attention::transformer;
+use cotangent_apps_text::attention::Scores;
+use cotangent_apps_text::transformer;
 use downstream::score::Gaussian;
 
 fn main() -> std::process::ExitCode {

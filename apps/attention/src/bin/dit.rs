@@ -1,5 +1,0 @@
-//! The application `dit`.
-
-fn main() -> std::process::ExitCode {
-    cotangent_apps_attention::dit::run(&Default::default())
-}

@@ -1,5 +1,0 @@
-//! The application `graph-tasks`.
-
-fn main() -> std::process::ExitCode {
-    cotangent_apps_attention::graph_tasks::run(&Default::default())
-}

@@ -1,0 +1,5 @@
+//! The application `vit`.
+
+fn main() -> std::process::ExitCode {
+    cotangent_apps_vision::vit::run(&Default::default())
+}
