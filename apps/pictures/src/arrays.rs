@@ -8,7 +8,7 @@ use cotangent_apps_common::table::{content, plain_or_packed, read_lines};
 use rayon::prelude::*;
 
 use crate::data::Parts;
-use crate::{PictureNumber, Pictures, idx, raster};
+use crate::{Fit, PictureNumber, Pictures, Raster, idx};
 
 /// The largest number of classes.
 const CLASSES: u32 = 1 << 16;
@@ -175,8 +175,8 @@ pub(crate) fn resized(pixels: Vec<u8>, shape: [usize; 4], side: Option<usize>) -
         pixels
     } else {
         let resized = |picture: &[u8]| {
-            let picture = raster::from_pixels(picture.to_vec(), [height, width, channels]);
-            raster::pixels(&raster::square(&picture, side), channels)
+            let picture = Raster::new([height, width, channels], picture.to_vec());
+            picture.square(Fit::Middle, side).into_pixels(channels)
         };
         pixels.par_chunks(height * width * channels).flat_map_iter(resized).collect()
     };

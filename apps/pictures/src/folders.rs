@@ -9,8 +9,7 @@ use rayon::prelude::*;
 
 use crate::data::Parts;
 use crate::pictures::PictureFile;
-use crate::raster::{self, Fit};
-use crate::{Pictures, Reading};
+use crate::{Fit, Pictures, Raster, Reading, codec};
 
 /// What the folder of a part can be called, for validation and testing.
 const OTHERS: [&[&str]; 2] = [&["val", "valid", "validation"], &["test"]];
@@ -128,20 +127,22 @@ impl Listing {
         if reading.lazy {
             return self.in_files(side);
         }
-        let read = |(path, _): &(PathBuf, u32)| raster::read(path).map(|image| raster::square(&image, side));
+        let read =
+            |(path, _): &(PathBuf, u32)| codec::read(path).map(|image| image.square(Fit::Middle, side));
         let images = first_error(self.files.par_iter().map(read).collect())?;
-        let channels = if images.iter().any(|image| image.color().has_color()) { 3 } else { 1 };
-        let pixels = images.par_iter().flat_map_iter(|image| raster::pixels(image, channels)).collect();
+        let channels = images.iter().map(Raster::channels).max().unwrap_or(1);
+        let pixels = images.into_par_iter().flat_map_iter(|image| image.into_pixels(channels)).collect();
         Ok(Pictures::new([side, channels], pixels, self.labels()))
     }
 
     /// The pictures, which stay in the files.
     fn in_files(self, side: usize) -> Result<Pictures> {
-        let has_colour = |(path, _): &(PathBuf, u32)| raster::has_colour(path);
-        let coloured = first_error(self.files.par_iter().map(has_colour).collect())?;
-        let (channels, labels) = (if coloured.contains(&true) { 3 } else { 1 }, self.labels());
-        let file = |(path, _)| PictureFile::new(path).map(Arc::new);
-        let files = self.files.into_iter().map(file).collect::<Result<_>>()?;
+        let header = |(path, _): &(PathBuf, u32)| codec::read_header(path);
+        let headers = first_error(self.files.par_iter().map(header).collect())?;
+        let channels = headers.iter().map(|header| header.channels).max().unwrap_or(1);
+        let labels = self.labels();
+        let files = self.files.into_iter().zip(headers);
+        let files = files.map(|((path, _), header)| Arc::new(PictureFile { path, header })).collect();
         Ok(Pictures::in_files([side, channels], files, Fit::Middle, labels))
     }
 

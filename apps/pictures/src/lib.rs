@@ -6,12 +6,14 @@
 //! | [`pictures`] | pictures of one size, in memory or in their files |
 //! | [`data`] | those of a directory, for training, validation and testing |
 //! | [`folders`] | folders of PNG and JPEG files |
-//! | [`raster`] | single pictures: their files, sizes and channels |
+//! | [`raster`] | single pictures: their pixels, sizes and channels |
+//! | [`codec`] | their files |
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod arrays;
+pub mod codec;
 pub mod data;
 pub mod folders;
 mod idx;
@@ -23,3 +25,4 @@ mod tests;
 
 pub use data::{PictureData, Reading};
 pub use pictures::{PictureNumber, Pictures};
+pub use raster::{Fit, Raster, Region};

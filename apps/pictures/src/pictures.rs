@@ -4,11 +4,13 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use cotangent_apps_common::error::{AppError, Result};
+use cotangent_apps_common::error::Result;
 use cotangent_apps_common::memory;
 use crc32fast::Hasher;
 
-use crate::raster::{self, Fit, Region};
+use crate::codec::Header;
+use crate::raster::in_channels;
+use crate::{Fit, Raster, Region, codec};
 
 /// Pictures of one size, each with a class: of bytes, or of floats. They are in memory, or in files that are
 /// read whenever a picture is asked for.
@@ -36,16 +38,7 @@ enum Pixels<N> {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct PictureFile {
     pub(crate) path: PathBuf,
-    /// Number of bytes, by which another content is known.
-    pub(crate) bytes: u64,
-}
-
-impl PictureFile {
-    /// A file that is there.
-    pub(crate) fn new(path: PathBuf) -> Result<Self> {
-        let bytes = std::fs::metadata(&path).map_err(AppError::io(&path))?.len();
-        Ok(PictureFile { path, bytes })
-    }
+    pub(crate) header: Header,
 }
 
 /// A number of a picture.
@@ -136,8 +129,8 @@ impl<N: PictureNumber> Pictures<N> {
         match &self.pixels {
             Pixels::Memory(pixels) => Ok(Cow::Borrowed(&pixels[number * self.size()..][..self.size()])),
             Pixels::Files(files, fit) => {
-                let image = fit.apply(&raster::read(&files[number].path)?, self.side);
-                let bytes = raster::pixels(&image, self.channels);
+                let image = codec::read(&files[number].path)?.square(*fit, self.side);
+                let bytes = image.into_pixels(self.channels);
                 Ok(bytes.into_iter().map(N::from_byte).collect())
             }
         }
@@ -175,14 +168,14 @@ impl<N: PictureNumber> Pictures<N> {
         memory::check(&[("image-size", side)], &format!("{count} pictures"), bytes)
     }
 
-    /// Adds the pictures to a checksum; of files, their names and lengths.
+    /// Adds the pictures to a checksum; of files, their names and first bytes.
     pub fn fingerprint(&self, hasher: &mut Hasher) {
         hasher.update(&(self.size() as u64).to_le_bytes());
         match &self.pixels {
             Pixels::Memory(pixels) => N::fingerprint(pixels, hasher),
             Pixels::Files(files, _) => files.iter().for_each(|file| {
                 hasher.update(file.path.file_name().unwrap_or_default().as_encoded_bytes());
-                hasher.update(&file.bytes.to_le_bytes());
+                hasher.update(&file.header.checksum.to_le_bytes());
             }),
         }
         self.labels.iter().for_each(|label| hasher.update(&label.to_le_bytes()));
@@ -202,19 +195,19 @@ impl Pictures {
         let image = match &self.pixels {
             Pixels::Memory(_) => {
                 let pixels = self.picture(number)?.into_owned();
-                raster::from_pixels(pixels, [self.side, self.side, self.channels])
+                Raster::new([self.side, self.side, self.channels], pixels)
             }
-            Pixels::Files(files, _) => raster::read(&files[number].path)?,
+            Pixels::Files(files, _) => codec::read(&files[number].path)?,
         };
-        let region = region([image.height(), image.width()].map(|length| length as usize));
-        Ok(raster::pixels(&raster::resized_part(&image, region, self.side), self.channels))
+        let region = region([image.height(), image.width()]);
+        Ok(image.resized(region, self.side).into_pixels(self.channels))
     }
 
     /// The same pictures in another number of channels.
     pub fn in_channels(self, channels: usize) -> Self {
         let pixels = match self.pixels {
             Pixels::Memory(pixels) if self.channels != channels => {
-                Pixels::Memory(raster::in_channels(&pixels, self.channels, channels))
+                Pixels::Memory(in_channels(&pixels, self.channels, channels))
             }
             pixels => pixels,
         };

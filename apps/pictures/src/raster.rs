@@ -1,44 +1,30 @@
-//! Single pictures: PNG and JPEG files, their sizes and channels.
+//! Single pictures: their pixels, sizes and channels.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader, Cursor, Seek};
-use std::path::Path;
-
-use cotangent_apps_common::error::{AppError, Result};
-use image::imageops::FilterType;
-use image::{DynamicImage, GrayImage, ImageDecoder, ImageError, ImageFormat, ImageReader, RgbImage};
+use std::ops::Range;
 
 use crate::Pictures;
 
-/// Reads a PNG or JPEG file; its content says which it is.
-///
-/// # Errors
-/// If it cannot be read, or is no such picture.
-pub fn read(path: &Path) -> Result<DynamicImage> {
-    let bytes = std::fs::read(path).map_err(AppError::io(path))?;
-    reader(path, Cursor::new(bytes))?.decode().map_err(damaged(path))
+/// A picture of bytes: grey, with one channel, or red, green and blue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Raster {
+    height: usize,
+    width: usize,
+    channels: usize,
+    /// `[height, width, channels]`.
+    pixels: Vec<u8>,
 }
 
-/// Whether a PNG or JPEG file has colours, by its header.
-///
-/// # Errors
-/// If it cannot be read, or its header is none of such a picture.
-pub(crate) fn has_colour(path: &Path) -> Result<bool> {
-    let file = File::open(path).map_err(AppError::io(path))?;
-    let decoder = reader(path, BufReader::new(file))?.into_decoder().map_err(damaged(path))?;
-    Ok(decoder.color_type().has_color())
-}
-
-fn reader<R: BufRead + Seek>(path: &Path, content: R) -> Result<ImageReader<R>> {
-    let reader = ImageReader::new(content).with_guessed_format().map_err(AppError::io(path))?;
-    match reader.format() {
-        Some(ImageFormat::Png | ImageFormat::Jpeg) => Ok(reader),
-        _ => Err(AppError::content(path, "neither a PNG nor a JPEG file")),
-    }
-}
-
-fn damaged(path: &Path) -> impl FnOnce(ImageError) -> AppError + '_ {
-    move |error| AppError::content(path, format!("a damaged picture: {error}"))
+/// A rectangle of pixels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// Its first row.
+    pub top: usize,
+    /// Its first column.
+    pub left: usize,
+    /// Number of rows.
+    pub height: usize,
+    /// Number of columns.
+    pub width: usize,
 }
 
 /// How a picture of any size is brought to a square.
@@ -50,80 +36,138 @@ pub enum Fit {
     Squeezed,
 }
 
-impl Fit {
-    /// A picture as a square of this side.
-    pub fn apply(self, image: &DynamicImage, side: usize) -> DynamicImage {
-        match self {
-            Fit::Middle => square(image, side),
-            Fit::Squeezed => {
-                let whole = Region { top: 0, left: 0, height: image.height(), width: image.width() };
-                resized_part(image, whole, side)
-            }
+impl Raster {
+    /// A picture of pixels `[height, width, channels]`.
+    ///
+    /// # Panics
+    /// If there are not as many pixels, or neither one nor three channels.
+    pub fn new([height, width, channels]: [usize; 3], pixels: Vec<u8>) -> Self {
+        assert!(matches!(channels, 1 | 3), "Raster: {channels} channels");
+        assert_eq!(pixels.len(), height * width * channels, "Raster: {height} x {width} pixels");
+        Raster { height, width, channels, pixels }
+    }
+
+    /// Number of rows.
+    pub fn height(&self) -> usize {
+        self.height
+    }
+
+    /// Number of columns.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// 1 (grey) or 3 (red, green, blue).
+    pub fn channels(&self) -> usize {
+        self.channels
+    }
+
+    /// `[height, width, channels]`.
+    pub fn pixels(&self) -> &[u8] {
+        &self.pixels
+    }
+
+    /// The pixels in this number of channels, 1 or 3.
+    pub fn into_pixels(self, channels: usize) -> Vec<u8> {
+        if channels == self.channels {
+            self.pixels
+        } else {
+            in_channels(&self.pixels, self.channels, channels)
         }
     }
-}
 
-/// A rectangle of pixels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Region {
-    /// Its first row.
-    pub top: u32,
-    /// Its first column.
-    pub left: u32,
-    /// Number of rows.
-    pub height: u32,
-    /// Number of columns.
-    pub width: u32,
-}
+    /// A square of this side.
+    pub fn square(&self, fit: Fit, side: usize) -> Raster {
+        let Raster { height, width, .. } = *self;
+        self.resized(
+            match fit {
+                Fit::Middle => {
+                    let shorter = height.min(width);
+                    let [top, left] = [height, width].map(|length| (length - shorter) / 2);
+                    Region { top, left, height: shorter, width: shorter }
+                }
+                Fit::Squeezed => Region { top: 0, left: 0, height, width },
+            },
+            side,
+        )
+    }
 
-/// The middle of a picture, as a square of this side.
-pub fn square(image: &DynamicImage, side: usize) -> DynamicImage {
-    let shorter = image.width().min(image.height());
-    let [left, top] = [image.width(), image.height()].map(|length| (length - shorter) / 2);
-    resized_part(image, Region { top, left, height: shorter, width: shorter }, side)
-}
-
-/// A part of a picture, as a square of this side.
-pub fn resized_part(image: &DynamicImage, region: Region, side: usize) -> DynamicImage {
-    let (Region { top, left, height, width }, side) = (region, side as u32);
-    // Cut first: a picture that is thousands of times as long as it is wide would be enlarged as a whole.
-    let part = image.crop_imm(left, top, width, height);
-    if (width, height) == (side, side) { part } else { part.resize_exact(side, side, FilterType::Triangle) }
-}
-
-/// The pixels of a picture, `[height, width, channels]`, grey or in three colours. Transparency is left out.
-pub fn pixels(image: &DynamicImage, channels: usize) -> Vec<u8> {
-    match channels {
-        1 => image.to_luma8().into_raw(),
-        _ => image.to_rgb8().into_raw(),
+    /// A part as a square of this side. A pixel of the result is a mean of pixels around its place, each with
+    /// a weight that falls linearly to 0 over one pixel, of the larger of both pictures.
+    ///
+    /// # Panics
+    /// If the part is not within the picture, or is empty.
+    pub fn resized(&self, region: Region, side: usize) -> Raster {
+        let Region { top, left, height, width } = region;
+        assert!(top + height <= self.height && left + width <= self.width, "Raster: {region:?} is outside");
+        let channels = self.channels;
+        let row =
+            |row: usize| &self.pixels[((top + row) * self.width + left) * channels..][..width * channels];
+        if [height, width] == [side, side] {
+            let pixels = (0..side).flat_map(row).copied().collect();
+            return Raster::new([side, side, channels], pixels);
+        }
+        let (rows, columns) = (Taps::new(height, side), Taps::new(width, side));
+        let mut pixels = Vec::with_capacity(side * side * channels);
+        let mut sums = vec![0.0; width * channels];
+        for (from, weights) in &rows.0 {
+            sums.fill(0.0);
+            for (number, weight) in from.clone().zip(weights) {
+                sums.iter_mut().zip(row(number)).for_each(|(sum, &x)| *sum += weight * f32::from(x));
+            }
+            for (from, weights) in &columns.0 {
+                for channel in 0..channels {
+                    let terms = from.clone().zip(weights);
+                    let sum: f32 =
+                        terms.map(|(column, weight)| weight * sums[column * channels + channel]).sum();
+                    pixels.push(sum.round().clamp(0.0, 255.0) as u8);
+                }
+            }
+        }
+        Raster::new([side, side, channels], pixels)
     }
 }
 
-/// A picture of pixels `[height, width, channels]`.
-///
-/// # Panics
-/// If there are not as many pixels.
-pub fn from_pixels(pixels: Vec<u8>, [height, width, channels]: [usize; 3]) -> DynamicImage {
-    let (width, height) = (width as u32, height as u32);
-    match channels {
-        1 => GrayImage::from_raw(width, height, pixels).map(DynamicImage::from),
-        _ => RgbImage::from_raw(width, height, pixels).map(DynamicImage::from),
+/// For each pixel of a resized axis, the pixels that it comes from, and their weights, whose sum is 1.
+struct Taps(Vec<(Range<usize>, Vec<f32>)>);
+
+impl Taps {
+    fn new(from: usize, to: usize) -> Self {
+        assert!(from > 0, "Raster: an empty part");
+        let ratio = from as f32 / to as f32;
+        let reach = ratio.max(1.0);
+        let tap = |i: usize| {
+            let centre = (i as f32 + 0.5) * ratio;
+            let first = ((centre - reach).floor().max(0.0) as usize).min(from - 1);
+            let end = ((centre + reach).ceil() as usize).clamp(first + 1, from);
+            let weight = |place: usize| (1.0 - (place as f32 + 0.5 - centre).abs() / reach).max(0.0);
+            let weights: Vec<f32> = (first..end).map(weight).collect();
+            let sum: f32 = weights.iter().sum();
+            (first..end, weights.into_iter().map(|weight| weight / sum).collect())
+        };
+        Taps((0..to).map(tap).collect())
     }
-    .expect("as many pixels as the size says")
 }
 
-/// Pixels in another number of channels: grey ones get three equal colours, colours become their brightness.
+/// Pixels in another number of channels: grey ones get three equal colours, colours become their brightness
+/// (ITU-R BT.709).
 pub(crate) fn in_channels(pixels: &[u8], from: usize, to: usize) -> Vec<u8> {
-    // In parts, because a picture has fewer than 2³² rows.
-    let convert = |part: &[u8]| self::pixels(&from_pixels(part.to_vec(), [part.len() / from, 1, from]), to);
-    pixels.chunks(from << 20).flat_map(convert).collect()
+    let grey = |pixel: &[u8]| {
+        let [red, green, blue] = [0, 1, 2].map(|channel| u32::from(pixel[channel]));
+        ((2126 * red + 7152 * green + 722 * blue + 5_000) / 10_000) as u8
+    };
+    match (from, to) {
+        (1, 3) => pixels.iter().flat_map(|&x| [x; 3]).collect(),
+        (3, 1) => pixels.chunks_exact(3).map(grey).collect(),
+        _ => pixels.to_vec(),
+    }
 }
 
 /// Pictures side by side in so many columns, on white. Small ones are enlarged by a whole number.
 ///
 /// # Panics
 /// If there are no columns, or the pictures are in files.
-pub fn sheet(pictures: &Pictures, columns: usize) -> DynamicImage {
+pub fn sheet(pictures: &Pictures, columns: usize) -> Raster {
     let (side, channels) = (pictures.side, pictures.channels);
     let scale = (SHOWN / side).max(1);
     let cell = side * scale + GAP;
@@ -138,7 +182,7 @@ pub fn sheet(pictures: &Pictures, columns: usize) -> DynamicImage {
             pixels[to..to + channels].copy_from_slice(&picture[from..from + channels]);
         }
     }
-    from_pixels(pixels, [height, width, channels])
+    Raster::new([height, width, channels], pixels)
 }
 
 /// Bytes that each picture of a sheet takes, the file that is written of it included.
@@ -150,13 +194,3 @@ pub fn sheet_bytes(side: usize, channels: usize) -> f64 {
 /// Pixels that a picture of a sheet has along a side, or nearly, and pixels between two.
 const SHOWN: usize = 64;
 const GAP: usize = 2;
-
-/// A picture as a PNG file.
-///
-/// # Panics
-/// If it cannot be written to memory.
-pub fn png(image: &DynamicImage) -> Vec<u8> {
-    let mut file = Cursor::new(Vec::new());
-    image.write_to(&mut file, ImageFormat::Png).expect("a picture in memory");
-    file.into_inner()
-}

@@ -4,17 +4,19 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use image::{DynamicImage, GrayImage, RgbImage};
+use image::codecs::jpeg::JpegEncoder;
+use image::imageops::FilterType;
+use image::{DynamicImage, ImageFormat};
 use tempfile::TempDir;
 
-use super::raster::Region;
-use super::{PictureData, Pictures, Reading, raster};
+use super::{Fit, PictureData, Pictures, Raster, Reading, Region, codec, raster};
 
 const READING: Reading =
     Reading { side: None, folder_side: 4, held_out: 0.25, seed: 0, white: None, lazy: false };
 
-fn grey(shade: u8, width: u32, height: u32) -> DynamicImage {
-    GrayImage::from_fn(width, height, |x, y| [shade.wrapping_add((x + y * width) as u8)].into()).into()
+fn grey(shade: u8, width: usize, height: usize) -> Raster {
+    let pixels = (0..width * height).map(|i| shade.wrapping_add(i as u8)).collect();
+    Raster::new([height, width, 1], pixels)
 }
 
 /// Writes a file below a directory.
@@ -54,7 +56,7 @@ fn folders_are_classes() {
         for class in ["b", "a"] {
             for i in 0..count {
                 let shade = if class == "a" { 10 * i } else { 100 + 10 * i };
-                write(&d, &format!("{part}/{class}/{i}.PNG"), &raster::png(&grey(shade, 4, 4)));
+                write(&d, &format!("{part}/{class}/{i}.PNG"), &codec::png(&grey(shade, 4, 4)));
             }
         }
     }
@@ -77,8 +79,8 @@ fn folders_are_classes() {
     let mut others = (1..9).map(|seed| PictureData::read(d.path(), &Reading { seed, ..READING }).unwrap());
     assert!(others.any(|other| other.fingerprint() != data.fingerprint()));
     // One coloured picture makes all of them coloured; others are brought to the size.
-    let red = RgbImage::from_fn(40, 20, |_, _| [200, 0, 0].into());
-    write(&d, "test/b/9.png", &raster::png(&red.into()));
+    let red = Raster::new([20, 40, 3], [200, 0, 0].repeat(800));
+    write(&d, "test/b/9.png", &codec::png(&red));
     let coloured = PictureData::read(d.path(), &READING).unwrap();
     assert_eq!((coloured.train.channels, coloured.test.len()), (3, 5));
     assert_eq!(*coloured.test.picture(4).unwrap(), [200, 0, 0].repeat(16));
@@ -241,7 +243,7 @@ fn what_is_wrong_with_folders_is_named() {
     assert!(fails(&d, &READING).starts_with(formats));
     fs::create_dir_all(d.path().join("train/cat")).unwrap();
     assert_eq!(fails(&d, &READING), "D/train/cat: a class without PNG or JPEG files");
-    let png = raster::png(&grey(5, 8, 8));
+    let png = codec::png(&grey(5, 8, 8));
     write(&d, "train/cat/1.png", &png);
     assert_eq!(fails(&d, &READING), "D: 1 pictures are too few to hold 1 out for each part");
     write(&d, "train/cat/2.png", &png[..png.len() / 2]);
@@ -320,7 +322,7 @@ fn rows_of_a_table_are_pictures() {
     // A table beside folders of classes says something of them.
     fs::remove_file(d.path().join("more.tsv")).unwrap();
     for (class, number) in ["a", "b"].into_iter().flat_map(|class| [1, 2, 3].map(|number| (class, number))) {
-        write(&d, &format!("{class}/{number}.png"), &raster::png(&grey(number, 4, 4)));
+        write(&d, &format!("{class}/{number}.png"), &codec::png(&grey(number, 4, 4)));
     }
     assert_eq!(PictureData::read(d.path(), &READING).unwrap().classes, ["a", "b"]);
 }
@@ -343,9 +345,11 @@ fn digits_have_their_size() {
 #[test]
 fn thin_pictures_are_cut_first() {
     let pixels = (0..1_000_001).map(|row: u32| if row == 500_000 { 200 } else { 0 }).collect();
-    let image = raster::from_pixels(pixels, [1_000_001, 1, 1]);
-    let middle = raster::square(&image, 224).to_luma8();
-    assert!(middle.dimensions() == (224, 224) && middle.as_raw().iter().all(|&pixel| pixel == 200));
+    let image = Raster::new([1_000_001, 1, 1], pixels);
+    let middle = image.square(Fit::Middle, 224);
+    assert!(
+        [middle.width(), middle.height()] == [224; 2] && middle.pixels().iter().all(|&pixel| pixel == 200)
+    );
 }
 
 #[test]
@@ -358,11 +362,11 @@ fn numbers_and_bytes_are_the_same_pictures() {
     assert_eq!(beyond.to_bytes().pixels(), [0, 255, 128, 0]);
     // Two of three pictures in a row, and one below, each enlarged 32 times, with gaps.
     let three = Pictures::new([2, 1], bytes.pixels().repeat(3), vec![0; 3]);
-    let sheet = raster::sheet(&three, 2).to_luma8();
-    assert_eq!(sheet.dimensions(), (2 * 66 + 2, 2 * 66 + 2));
-    assert!(raster::sheet_bytes(2, 1) * 3.0 > f64::from(sheet.width() * sheet.height()));
+    let sheet = raster::sheet(&three, 2);
+    assert_eq!([sheet.width(), sheet.height()], [2 * 66 + 2; 2]);
+    assert!(raster::sheet_bytes(2, 1) * 3.0 > (sheet.width() * sheet.height()) as f64);
     let shades = [(0, 0), (2, 2), (35, 35), (68 + 32, 2), (2, 68 + 32), (100, 100)];
-    assert_eq!(shades.map(|(x, y)| sheet.get_pixel(x, y).0[0]), [255, 0, 255, 1, 100, 255]);
+    assert_eq!(shades.map(|(x, y)| sheet.pixels()[y * sheet.width() + x]), [255, 0, 255, 1, 100, 255]);
 }
 
 /// Pictures that stay in their files are the same ones, but a part of one is of the whole picture, not of the
@@ -372,7 +376,7 @@ fn pictures_may_stay_in_their_files() {
     let d = TempDir::new().unwrap();
     for (class, shade) in [("a", 0), ("b", 100)] {
         for i in 0..4 {
-            write(&d, &format!("train/{class}/{i}.png"), &raster::png(&grey(shade + i, 12, 6)));
+            write(&d, &format!("train/{class}/{i}.png"), &codec::png(&grey(shade + i, 12, 6)));
         }
     }
     let memory = PictureData::read(d.path(), &READING).unwrap();
@@ -392,7 +396,7 @@ fn pictures_may_stay_in_their_files() {
         let mut size = [0; 2];
         let whole = |[height, width]: [usize; 2]| {
             size = [height, width];
-            Region { top: 0, left: 0, height: height as u32, width: width as u32 }
+            Region { top: 0, left: 0, height, width }
         };
         assert_eq!(pictures.resized_part(0, whole).unwrap().len(), 16);
         size
@@ -400,11 +404,11 @@ fn pictures_may_stay_in_their_files() {
     assert_eq!([size(&lazy.train), size(&memory.train)], [[6, 12], [4, 4]]);
     // Another file of the same name is another picture; one that is gone or damaged is an error then.
     let first = lazy.fingerprint();
-    write(&d, "train/a/1.png", &raster::png(&grey(1, 14, 6)));
+    write(&d, "train/a/1.png", &codec::png(&grey(1, 14, 6)));
     let again = PictureData::read(d.path(), &Reading { lazy: true, ..READING }).unwrap();
     assert!(again.fingerprint() != first);
     for i in 0..4 {
-        write(&d, &format!("train/a/{i}.png"), &raster::png(&grey(9, 12, 6))[..60]);
+        write(&d, &format!("train/a/{i}.png"), &codec::png(&grey(9, 12, 6))[..60]);
         fs::remove_file(d.path().join(format!("train/b/{i}.png"))).unwrap();
     }
     let errors = (0..lazy.train.len()).map(|i| lazy.train.picture(i).unwrap_err().to_string());
@@ -416,4 +420,60 @@ fn pictures_may_stay_in_their_files() {
         fails(&d, &Reading { lazy: true, ..READING }),
         "D/train/b/0.png: neither a PNG nor a JPEG file"
     );
+}
+
+/// A picture of soft colours.
+fn colours(height: u32, width: u32) -> DynamicImage {
+    let wave = |x: u32, y: u32, phase: f32| {
+        (127.0 + 100.0 * (x as f32 / 7.0 + phase).sin() * (y as f32 / 5.0 + phase).cos()) as u8
+    };
+    image::RgbImage::from_fn(width, height, |x, y| [0.0, 1.0, 2.0].map(|phase| wave(x, y, phase)).into())
+        .into()
+}
+
+/// Files of every kind that another program writes are read as it reads them, and resized as it resizes.
+#[test]
+fn files_are_read_as_by_another_program() {
+    let d = TempDir::new().unwrap();
+    let picture = colours(37, 53);
+    let sixteen = DynamicImage::from(picture.to_rgb16());
+    let kinds = [
+        ("rgb.png", picture.clone()),
+        ("grey.png", picture.to_luma8().into()),
+        ("clear.png", picture.to_rgba8().into()),
+        ("grey-clear.png", picture.to_luma_alpha8().into()),
+        ("sixteen.png", sixteen),
+        ("rgb.jpg", picture.clone()),
+        ("grey.jpg", picture.to_luma8().into()),
+    ];
+    for (name, image) in kinds {
+        let path = d.path().join(name);
+        image.save(&path).unwrap();
+        let (ours, theirs) = (codec::read(&path).unwrap(), image::open(&path).unwrap());
+        let channels = if name.starts_with("grey") { 1 } else { 3 };
+        assert_eq!(([ours.height(), ours.width()], ours.channels()), ([37, 53], channels), "{name}");
+        assert_eq!(codec::read_header(&path).unwrap().channels, channels, "{name}");
+        let pixels = |image: &DynamicImage| match channels {
+            1 => image.to_luma8().into_raw(),
+            _ => image.to_rgb8().into_raw(),
+        };
+        assert_eq!(ours.pixels(), pixels(&theirs), "{name}");
+        let greys = ours.clone().into_pixels(1).into_iter().zip(theirs.to_luma8().into_raw());
+        assert!(greys.into_iter().all(|(a, b)| a.abs_diff(b) <= 1), "{name}");
+        for side in [8, 37, 64] {
+            let part = Region { top: 2, left: 5, height: 30, width: 41 };
+            let resized = theirs.crop_imm(5, 2, 41, 30).resize_exact(side, side, FilterType::Triangle);
+            let gaps =
+                ours.resized(part, side as usize).into_pixels(channels).into_iter().zip(pixels(&resized));
+            assert!(gaps.into_iter().all(|(a, b)| a.abs_diff(b) <= 1), "{name} to {side}");
+        }
+        // What is written is read.
+        let written = image::load_from_memory_with_format(&codec::png(&ours), ImageFormat::Png).unwrap();
+        assert_eq!(pixels(&written), ours.pixels(), "{name}");
+    }
+    // A JPEG file without its end, and one without its pixels.
+    let mut jpeg = Vec::new();
+    JpegEncoder::new_with_quality(&mut jpeg, 90).encode_image(&picture).unwrap();
+    let cut = write(&d, "cut.jpg", &jpeg[..200]);
+    assert!(codec::read(&cut).unwrap_err().to_string().contains("cut.jpg: a damaged picture: "));
 }

@@ -7,8 +7,7 @@ use clap::Args;
 use cotangent::engine::rng::Rng;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::options;
-use cotangent_apps_pictures::Pictures;
-use cotangent_apps_pictures::raster::Region;
+use cotangent_apps_pictures::{Pictures, Region};
 use rand::RngExt;
 use rand_distr::{Beta, Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
@@ -245,15 +244,15 @@ pub(super) fn random_part([height, width]: [usize; 2], scale: f64, rng: &mut Rng
         let ratio = rng.random_range(-widest..=widest).exp();
         let [height, width] = [(area / ratio).sqrt(), (area * ratio).sqrt()].map(|x| x.round().max(1.0));
         if height <= rows && width <= columns {
-            let [top, left] =
-                [(rows, height), (columns, width)].map(|(all, own)| rng.random_range(0..=(all - own) as u32));
-            return Region { top, left, height: height as u32, width: width as u32 };
+            let [top, left] = [(rows, height), (columns, width)]
+                .map(|(all, own)| rng.random_range(0..=(all - own) as usize));
+            return Region { top, left, height: height as usize, width: width as usize };
         }
     }
     let ratio = (columns / rows).clamp((-widest).exp(), widest.exp());
     let (height, width) = (rows.min(columns / ratio).round(), columns.min(rows * ratio).round());
-    let [height, width] = [height, width].map(|length| length.max(1.0) as u32);
-    let [top, left] = [(rows as u32 - height) / 2, (columns as u32 - width) / 2];
+    let [height, width] = [height, width].map(|length| length.max(1.0) as usize);
+    let [top, left] = [(rows as usize - height) / 2, (columns as usize - width) / 2];
     Region { top, left, height, width }
 }
 

@@ -4,8 +4,7 @@ use std::path::Path;
 
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
-use cotangent_apps_pictures::{PictureData, Pictures, Reading, folders, raster};
-use image::DynamicImage;
+use cotangent_apps_pictures::{Fit, PictureData, Pictures, Raster, Reading, codec, folders};
 use serde::Serialize;
 
 use super::VitConfig;
@@ -145,14 +144,14 @@ impl Classifier {
     }
 
     /// A picture of the model's size.
-    fn read(&self, path: &Path) -> Result<DynamicImage> {
-        Ok(raster::square(&raster::read(path)?, self.config.side()))
+    fn read(&self, path: &Path) -> Result<Raster> {
+        Ok(codec::read(path)?.square(Fit::Middle, self.config.side()))
     }
 
     /// A batch of one picture.
-    fn batch(&self, image: &DynamicImage) -> Result<Batch> {
+    fn batch(&self, image: &Raster) -> Result<Batch> {
         let channels = self.ends.channels;
-        let pixels = raster::pixels(image, channels);
+        let pixels = image.clone().into_pixels(channels);
         Batch::plain(&Pictures::new([self.config.side(), channels], pixels, vec![0]), &[0])
     }
 

@@ -6,15 +6,14 @@ use std::path::Path;
 use cotangent::engine::files::atomic;
 use cotangent_apps_common::chart::{Frame, round, text};
 use cotangent_apps_common::error::{AppError, Result};
-use cotangent_apps_pictures::raster;
-use image::DynamicImage;
+use cotangent_apps_pictures::{Raster, codec};
 use svg::node::element::{Definitions, Group, Image, Rectangle, Title, Use};
 
 /// Where the heads of a layer look.
 pub(super) struct Overlay<'a> {
     pub(super) title: String,
     /// The picture, a square.
-    pub(super) image: &'a DynamicImage,
+    pub(super) image: &'a Raster,
     /// Number of patches along its side.
     pub(super) grid: usize,
     /// The weights of each head: of the class token, then of the patches, row by row.
@@ -39,7 +38,7 @@ pub(super) fn draw(path: &Path, overlay: &Overlay<'_>) -> Result<()> {
     let (across, down) = (cells.min(ACROSS), cells.div_ceil(ACROSS));
     let size = [CELL * across.max(2) as f64 + 16.0, TOP + (CELL + TITLE) * down as f64];
     let frame = Frame { size, across: [0.0, size[0]], down: [0.0, size[1]] };
-    let png = base64::encode(raster::png(overlay.image));
+    let png = base64::encode(codec::png(overlay.image));
     let picture = Image::new()
         .set("id", "picture")
         .set("width", SIDE)

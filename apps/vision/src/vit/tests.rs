@@ -10,8 +10,7 @@ use super::rand_augment::Operation;
 use super::{Augmentation, VitConfig};
 use crate::pictured::Ends;
 use cotangent_apps_common::attention::Scores;
-use cotangent_apps_pictures::Pictures;
-use cotangent_apps_pictures::raster::Region;
+use cotangent_apps_pictures::{Pictures, Region};
 
 const NONE: &str = "--flip 0 --crop-padding 0 --jitter 0 --mix 0";
 
@@ -116,7 +115,7 @@ fn parts_of_a_picture_have_random_areas() {
     for _ in 0..400 {
         let part = random_part([60, 90], 0.08, rng);
         assert!(part.top + part.height <= 60 && part.left + part.width <= 90);
-        let (height, width) = (f64::from(part.height), f64::from(part.width));
+        let (height, width) = (part.height as f64, part.width as f64);
         assert!((0.7..1.43).contains(&(width / height)), "{part:?}");
         shares.push(height * width / 5400.0);
     }
