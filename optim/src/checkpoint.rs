@@ -15,8 +15,8 @@ use crate::optimiser::{Count, Optimiser};
 use crate::state::State;
 
 /// Increase this when [`Content`] changes, the text of a manifold in it, or what an application of this
-/// workspace keeps as its progress. Since version 7 the options of attention have one more.
-const VERSION: u32 = 7;
+/// workspace keeps as its progress. Since version 8 applications keep their configuration as text.
+const VERSION: u32 = 8;
 
 #[derive(Serialize, Deserialize)]
 struct Content<P> {

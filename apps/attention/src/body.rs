@@ -73,8 +73,7 @@ pub struct Body<'a> {
 }
 
 /// The layers that a configuration describes: its fields have the same names.
-// A struct of these fields in every configuration would be nested in `config.json`, where the files of
-// earlier versions have the fields side by side; bincode, in checkpoints, cannot flatten it.
+// Not a struct of these fields, because their defaults differ between the applications and their sizes.
 #[macro_export]
 macro_rules! body {
     ($config:expr) => {

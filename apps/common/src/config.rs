@@ -41,13 +41,18 @@ pub fn parse<C: Args>(arguments: &[&str]) -> C {
 /// # Panics
 /// If a configuration cannot be written as JSON.
 pub fn difference<C: Args + Serialize>(theirs: &C, ours: &C, except: &[&str]) -> Option<String> {
-    let [theirs, ours] = [theirs, ours].map(|config| {
+    let values = [theirs, ours].map(|config| serde_json::json!(config));
+    difference_of_values(C::augment_args(Command::new("config")), values, except)
+}
+
+/// Same as [`difference`], of what the configurations of a command print.
+pub(crate) fn difference_of_values(command: Command, values: [Value; 2], except: &[&str]) -> Option<String> {
+    let [theirs, ours] = values.map(|value| {
         let mut fields = Map::new();
-        flatten(serde_json::json!(config), &mut fields);
+        flatten(value, &mut fields);
         fields
     });
     let differs = |name: &&str| !except.contains(name) && theirs.get(*name) != ours.get(*name);
-    let command = C::augment_args(Command::new("config"));
     let options = command.get_arguments().map(|option| option.get_id().as_str());
     let fields = theirs.keys().chain(ours.keys()).map(String::as_str);
     options.chain(fields).find(differs).map(|name| name.replace('_', "-"))

@@ -4,11 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, Command};
 use cotangent::optim::train::{Progress, Trainer};
 use cotangent::prelude::Device;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 use crate::command_line::{OUT, RUN};
 use crate::config;
@@ -85,28 +84,50 @@ impl TrainingOptions {
     }
 }
 
-/// The configuration of a training. A checkpoint holds it.
-pub trait TrainingConfig: Args + Clone + Serialize + DeserializeOwned {
+/// The configuration of a training. A checkpoint holds it as the JSON of `metrics.json`.
+pub trait TrainingConfig: Args + Clone + Serialize {
     /// What errors call the data: "pairs".
     const DATA: &'static str;
+    /// Options that a resumed run may have otherwise.
+    const FREE: &'static [&'static str] = &[];
 
     /// The number of epochs, and the seed.
     fn epochs_and_seed(&self) -> (u64, u64);
 
+    /// The option that a field of this name is set by.
+    fn option(field: String) -> String {
+        field
+    }
+
     /// The name of the first option whose value differs from `other`'s, if any. A run can be resumed only if
     /// none does.
     fn difference(&self, other: &Self) -> Option<String> {
-        config::difference(self, other, &[])
+        config::difference(self, other, Self::FREE).map(Self::option)
     }
+}
+
+/// What a checkpoint says of its run: the configuration as JSON, and the fingerprint of the data. It is one
+/// type for all applications, because a trainer is compiled for it.
+pub type RunText = (String, u32);
+
+/// Checks that a checkpoint is of a run of this configuration on this data.
+fn same_run<C: TrainingConfig>(found: &RunText, ours: &RunText) -> std::result::Result<(), String> {
+    let value = |text: &str| serde_json::from_str(text).map_err(|error| format!("no configuration: {error}"));
+    let values = [value(&found.0)?, value(&ours.0)?];
+    let command = C::augment_args(Command::new("config"));
+    let difference = config::difference_of_values(command, values, C::FREE).map(C::option);
+    options::same_run(difference.as_deref(), [found.1, ours.1], C::DATA)
 }
 
 /// The trainer of a run, which resumes only a run of the same configuration on the same data. `data` is the
 /// fingerprint of the data.
-pub fn trainer<'a, C: TrainingConfig>(config: &C, data: u32, run: &RunOptions) -> Trainer<'a, (C, u32)> {
+///
+/// # Panics
+/// If the configuration cannot be written as JSON.
+pub fn trainer<'a, C: TrainingConfig>(config: &C, data: u32, run: &RunOptions) -> Trainer<'a, RunText> {
     let (epochs, seed) = config.epochs_and_seed();
-    let mut trainer = Trainer::for_run(epochs, (config.clone(), data), |found, ours| {
-        options::same_run(found.0.difference(&ours.0).as_deref(), [found.1, ours.1], C::DATA)
-    });
+    let text = serde_json::to_string(config).expect("a configuration as JSON");
+    let mut trainer = Trainer::for_run(epochs, (text, data), same_run::<C>);
     if let Some(ranks) = &run.ranks {
         trainer = trainer.ranks(ranks.clone());
     }

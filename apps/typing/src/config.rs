@@ -332,14 +332,11 @@ impl TypingConfig {
 
 impl TrainingConfig for TypingConfig {
     const DATA: &'static str = "mentions";
+    // The dimensions say more than their size does.
+    const FREE: &'static [&'static str] = &["size"];
 
     fn epochs_and_seed(&self) -> (u64, u64) {
         (self.epochs, self.seed)
-    }
-
-    fn difference(&self, other: &TypingConfig) -> Option<String> {
-        // The dimensions say more than their size does.
-        config::difference(self, other, &["size"])
     }
 }
 

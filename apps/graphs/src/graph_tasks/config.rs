@@ -345,13 +345,9 @@ impl GraphTasksConfig {
 
 impl TrainingConfig for GraphTasksConfig {
     const DATA: &'static str = "graphs";
+    const FREE: &'static [&'static str] = &["epochs", "lesson_epochs"];
 
     fn epochs_and_seed(&self) -> (u64, u64) {
         (self.epochs, self.seed)
-    }
-
-    fn difference(&self, other: &Self) -> Option<String> {
-        // A resumed run may have more epochs, and longer lessons.
-        config::difference(self, other, &["epochs", "lesson_epochs"])
     }
 }

@@ -264,9 +264,9 @@ impl TrainingConfig for GruConfig {
         (self.epochs, self.seed)
     }
 
-    fn difference(&self, other: &GruConfig) -> Option<String> {
-        // One option says the curvature and whether it is learned.
-        config::difference(self, other, &[]).map(|name| name.replace("learn-kappa", "kappa"))
+    /// One option says the curvature and whether it is learned.
+    fn option(field: String) -> String {
+        field.replace("learn-kappa", "kappa")
     }
 }
 
