@@ -8,6 +8,7 @@
 //! | [`folders`] | folders of PNG and JPEG files |
 //! | [`raster`] | single pictures: their pixels, sizes and channels |
 //! | [`codec`] | their files |
+//! | [`resample`] | moved, turned and sheared ones |
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
@@ -19,6 +20,7 @@ pub mod folders;
 mod idx;
 pub mod pictures;
 pub mod raster;
+pub mod resample;
 mod rows;
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,8 @@
 //! Random scenes: where objects stand, and what they look like.
 //!
 //! The rules are those of the published generator (Johnson et al. 2017, section 3.1 and its program at commit
-//! f0ce2c81), which then draws a picture. What is ours: there is no picture, so objects may hide each other,
-//! and they have no place in one.
+//! f0ce2c81), which then renders a picture. What is ours: objects may hide each other, because it is not looked
+//! whether each can be seen in the picture, and they have no place in one.
 //!
 //! Its program divides the radius of an object named `Cube` by √2. Its own properties call the cube
 //! `SmoothCube_v2`, so it divides none, and neither does this.
@@ -29,7 +29,7 @@ const TRIES: usize = 50;
 /// One object is left of another if its offset in that direction exceeds this; the other directions likewise.
 const OFFSET: f32 = 0.2;
 /// x and y of the camera in the scene of the published generator; it looks at the origin.
-const CAMERA: [f32; 2] = [7.481_131_6, -6.507_64];
+pub(super) const CAMERA: [f32; 2] = [7.481_131_6, -6.507_64];
 /// The camera is moved at random, by up to this along each axis.
 const JITTER: f32 = 0.5;
 

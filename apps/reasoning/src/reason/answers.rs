@@ -1,6 +1,7 @@
 //! How well a model answers, by kind of question.
 
 use cotangent::prelude::*;
+use cotangent_apps_common::error::Result;
 use serde::{Deserialize, Serialize};
 
 use super::batch::Batch;
@@ -54,19 +55,22 @@ impl Answers {
 const TOGETHER: usize = 8;
 
 /// The answers of a model to the questions about some examples.
+///
+/// # Errors
+/// If a picture cannot be read.
 pub(super) fn answer(
     model: &Reasoner,
     data: &Dataset,
     examples: &[Example],
     tape: &mut Tape<f32>,
-) -> Answers {
+) -> Result<Answers> {
     let constant = data.most_common_answers();
     let kind = |kind: &String| KindAnswers { kind: kind.clone(), questions: 0, correct: 0, constant: 0 };
     let mut answers = Answers { kinds: data.kinds.iter().map(kind).collect(), not_finite: 0 };
     for examples in examples.chunks(TOGETHER) {
         tape.reset();
         let examples: Vec<&Example> = examples.iter().collect();
-        let logits = model.logits(tape, &Batch::new(&examples));
+        let logits = model.logits(tape, &Batch::new(&examples, None)?);
         answers.not_finite += logits.to_tensor().data().iter().filter(|logit| !logit.is_finite()).count();
         let questions = examples.iter().flat_map(|example| &example.questions);
         for (question, found) in questions.zip(logits.top_k(1).1) {
@@ -77,7 +81,7 @@ pub(super) fn answer(
         }
     }
     answers.kinds.retain(|kind| kind.questions > 0);
-    answers
+    Ok(answers)
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! Examples side by side, as the model reads them.
 
+use cotangent::engine::rng::Rng;
 use cotangent::prelude::*;
+use cotangent_apps_common::error::Result;
 
 use super::dataset::{Example, Reading, Scene};
 use crate::clevr;
@@ -12,17 +14,37 @@ pub(super) struct Batch<'a> {
     examples: &'a [&'a Example],
     /// Places for questions of each example; some may be empty.
     places: usize,
+    /// The pictures and their side, `[batch, 3, side, side]`, if the scenes are pictures.
+    pixels: Option<(Vec<f32>, usize)>,
 }
 
 impl<'a> Batch<'a> {
-    /// Puts examples side by side. All have the same kind of scene and of questions.
+    /// Puts examples side by side. All have the same kind of scene and of questions. With a random stream
+    /// CLEVR's pictures are moved and turned a little.
+    ///
+    /// # Errors
+    /// If the file of a picture cannot be read, or is no picture.
     ///
     /// # Panics
     /// If there is no question.
-    pub(super) fn new(examples: &'a [&'a Example]) -> Self {
+    pub(super) fn new(examples: &'a [&'a Example], mut rng: Option<&mut Rng>) -> Result<Self> {
         let places = examples.iter().map(|example| example.questions.len()).max().unwrap_or(0);
         assert!(places > 0, "Batch: no question");
-        Batch { examples, places }
+        let side = match &examples[0].scene {
+            Scene::Image(_) => Some(SIDE),
+            Scene::Picture(picture) => Some(picture.side),
+            Scene::Objects(_) => None,
+        };
+        let Some(side) = side else { return Ok(Batch { examples, places, pixels: None }) };
+        let mut pixels = vec![0.0; examples.len() * 3 * side * side];
+        for (example, to) in examples.iter().zip(pixels.chunks_exact_mut(3 * side * side)) {
+            match &example.scene {
+                Scene::Image(image) => image.draw(to),
+                Scene::Picture(picture) => picture.draw(to, rng.as_deref_mut())?,
+                Scene::Objects(_) => panic!("Batch: objects beside pictures"),
+            }
+        }
+        Ok(Batch { examples, places, pixels: Some((pixels, side)) })
     }
 
     /// Number of examples, and of places for questions of each.
@@ -52,16 +74,11 @@ impl<'a> Batch<'a> {
         questions.map(|question| question.answer).collect()
     }
 
-    /// The pictures, `[batch, 3, SIDE, SIDE]`, if the scenes are pictures.
+    /// The pictures, `[batch, 3, side, side]`, if the scenes are pictures.
     pub(super) fn images<'t>(&self, tape: &'t Tape<f32>) -> Option<Var<'t, f32>> {
-        let images = self.examples.iter().map(|example| match &example.scene {
-            Scene::Image(image) => Some(image),
-            Scene::Objects(_) => None,
-        });
-        let images: Vec<_> = images.collect::<Option<_>>()?;
-        Some(tape.constant_with([images.len(), 3, SIDE, SIDE], |pixels| {
-            pixels.chunks_mut(3 * SIDE * SIDE).zip(images).for_each(|(pixels, image)| image.draw(pixels));
-        }))
+        let (pixels, side) = self.pixels.as_ref()?;
+        let shape = [self.examples.len(), 3, *side, *side];
+        Some(tape.constant_with(shape, |to| to.copy_from_slice(pixels)))
     }
 
     /// The features of the scenes' objects, `[batch, n, FEATURES]`, and which places of objects are empty,
@@ -72,7 +89,7 @@ impl<'a> Batch<'a> {
     pub(super) fn objects<'t>(&self, tape: &'t Tape<f32>) -> [Var<'t, f32>; 2] {
         let scenes = self.examples.iter().map(|example| match &example.scene {
             Scene::Objects(scene) => scene,
-            Scene::Image(_) => panic!("Batch: objects of a picture"),
+            Scene::Image(_) | Scene::Picture(_) => panic!("Batch: objects of a picture"),
         });
         let scenes: Vec<&clevr::Scene> = scenes.collect();
         let n = scenes.iter().map(|scene| scene.objects.len()).max().unwrap_or(0);

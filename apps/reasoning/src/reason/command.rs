@@ -22,7 +22,7 @@ pub const APP: Application = Application {
     examples: [
         "reason --matching none --units 2 --epochs 10 --seeds 2",
         "reason --matching hyperbolic --aggregate euclidean --units 64",
-        "reason --data clevr --scenes 1000 --epochs 5 --blind",
+        "reason --data clevr --pixels --image-size 64 --scenes 4000 --units 64",
     ],
     needs: &[],
     commands: &[
@@ -34,7 +34,7 @@ pub const APP: Application = Application {
         (
             "`reason --data clevr [--path DIR] …`",
             "the same about lists of objects, with questions in English: CLEVR's own, or others in its form, \
-             which it makes",
+             which it makes; `--pixels` about their pictures",
         ),
     ],
     writes: "`model.safetensors` (the best by validation), `curves.svg`, `accuracy.svg` (by kind of \

@@ -71,10 +71,19 @@ pub struct ReasonConfig {
     #[arg(long, value_enum, default_value_t = Data::SortOfClevr, help_heading = "Data")]
     pub data: Data,
     /// Directory of the published scenes and questions: scenes/CLEVR_train_scenes.json,
-    /// questions/CLEVR_train_questions.json, and the same for val; plain or gzip. Those of val are the test,
+    /// questions/CLEVR_train_questions.json, and the same for val; plain or gzip; with --pixels also
+    /// images/train and images/val. Those of val are the test,
     /// the last --held-out scenes of train are the validation.
     #[arg(long, help_heading = "Data")]
     pub path: Option<PathBuf>,
+    /// Read pictures of CLEVR's scenes in place of lists of their objects: those in images/ of --path, or drawn
+    /// ones of generated scenes. While training they are moved and turned a little.
+    #[arg(long, help_heading = "Data")]
+    pub pixels: bool,
+    /// Height and width of the pictures of --pixels; those in files are squeezed to it. Santoro et al. have
+    /// 128.
+    #[arg(long, default_value_t = 128, help_heading = "Data")]
+    pub image_size: usize,
     /// Which questions are asked, of --data sort-of-clevr.
     #[arg(long, value_enum, default_value_t = Kinds::Relational, help_heading = "Data")]
     pub questions: Kinds,
@@ -127,8 +136,10 @@ pub struct ReasonConfig {
     #[arg(long, value_delimiter = ',', default_values = READ_OUT, hide_default_value = true)]
     #[arg(default_values_if("data", "clevr", ["256", "256"]), help_heading = "Model")]
     pub read_out: Vec<usize>,
-    /// Channels of the convolutions that read pictures, separated by commas.
-    #[arg(long, value_delimiter = ',', default_value = "32,64,128,256", help_heading = "Model")]
+    /// Channels of the convolutions that read pictures, separated by commas [default: 32,64,128,256, with
+    /// --pixels 24,24,24,24].
+    #[arg(long, value_delimiter = ',', default_values = ["32", "64", "128", "256"], hide_default_value = true)]
+    #[arg(default_values_if("pixels", "true", ["24", "24", "24", "24"]), help_heading = "Model")]
     pub channels: Vec<usize>,
     /// Dimensions of a word of a question that is read as words.
     #[arg(long, default_value_t = 32, help_heading = "Model")]
@@ -211,6 +222,7 @@ impl ReasonConfig {
             ("question-dim", self.question_dim as u64),
             ("epochs", self.epochs),
             ("batch", self.batch as u64),
+            ("image-size", self.image_size as u64),
         ])?;
         for (name, list) in [("read-out", &self.read_out), ("channels", &self.channels)] {
             let units = list.iter().map(|&units| (name, units as u64)).collect::<Vec<_>>();
@@ -229,7 +241,7 @@ impl ReasonConfig {
     /// Checks that no option is given that the data do not have.
     fn check_data(&self) -> Result<()> {
         let per_scene = self.questions_per_scene;
-        let ReasonConfig { channels, word_dim, question_dim, .. } = config::parse(&[]);
+        let ReasonConfig { channels, word_dim, question_dim, image_size, .. } = config::parse(&[]);
         match self.data {
             Data::SortOfClevr if per_scene > QUESTIONS => {
                 let message =
@@ -244,8 +256,14 @@ impl ReasonConfig {
                 let message = format!("--{option}: questions of --data sort-of-clevr are not read as words");
                 Err(AppError::usage(message))
             }
-            Data::Clevr if self.channels != channels => {
-                Err(AppError::usage("--channels: --data clevr has no pictures"))
+            Data::SortOfClevr if self.pixels => {
+                Err(AppError::usage("--pixels: --data sort-of-clevr is pictures"))
+            }
+            _ if self.image_size != image_size && !self.pixels => {
+                Err(AppError::usage("--image-size: --pixels is needed"))
+            }
+            Data::Clevr if self.channels != channels && !self.pixels => {
+                Err(AppError::usage("--channels: --data clevr has no pictures without --pixels"))
             }
             Data::Clevr if self.questions != Kinds::Relational => {
                 Err(AppError::usage("--questions: --data clevr has no such kinds"))
@@ -286,12 +304,15 @@ impl ReasonConfig {
         let least = networks
             + match self.data {
                 Data::SortOfClevr => 9.0 * products(&self.channels),
+                Data::Clevr if self.pixels => reader + 9.0 * products(&self.channels),
                 Data::Clevr => reader,
             };
         memory::training(&sizes, least, Precision::F32)?;
+        // Each convolution halves the picture.
+        let halved = |side: usize| (0..self.channels.len()).fold(side, |side, _| side.div_ceil(2));
         let objects = match self.data {
-            // Each convolution halves the picture.
-            Data::SortOfClevr => (0..self.channels.len()).fold(SIDE, |side, _| side.div_ceil(2)).pow(2),
+            Data::SortOfClevr => halved(SIDE).pow(2),
+            Data::Clevr if self.pixels => halved(self.image_size).pow(2),
             Data::Clevr => MAX_OBJECTS,
         };
         let places = self.questions_per_scene * if self.questions == Kinds::All { 2 } else { 1 };

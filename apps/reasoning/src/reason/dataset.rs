@@ -18,6 +18,8 @@ pub enum Scene {
     Image(Image),
     /// Objects, each with its place and attributes.
     Objects(clevr::Scene),
+    /// A picture of such objects.
+    Picture(clevr::Picture),
 }
 
 /// A question as a network reads it.
@@ -96,7 +98,7 @@ impl Dataset {
     pub fn fingerprint(&self) -> u32 {
         let mut hasher = Hasher::new();
         for example in [&self.train, &self.validation, &self.test].into_iter().flatten() {
-            if let Scene::Objects(scene) = &example.scene {
+            if let Scene::Objects(scene) | Scene::Picture(clevr::Picture { scene, .. }) = &example.scene {
                 scene.objects.iter().for_each(|object| hasher.update(format!("{object:?}").as_bytes()));
             }
             for question in &example.questions {
@@ -167,22 +169,29 @@ fn clevr(config: &ReasonConfig) -> Result<Dataset> {
     let texts = train.questions.iter().map(|question| &question.text[..]);
     let vocabulary = Vocabulary::new(texts);
     let examples = |part: &clevr::Dataset, split: &str| {
-        examples(part, &vocabulary).map_err(|message| match &config.path {
+        let examples = examples(part, &vocabulary).map_err(|message| match &config.path {
             Some(path) => {
                 let file = published_file(path, split, "questions");
                 AppError::usage(format!("{}: {message}", file.display()))
             }
             None => AppError::usage(message),
-        })
+        })?;
+        if config.pixels { with_pictures(examples, config, split) } else { Ok(examples) }
     };
     let words = ["unknown".to_owned()].into_iter().chain(vocabulary.words().iter().cloned());
     Ok(Dataset {
-        name: if config.path.is_some() { "CLEVR" } else { "generated CLEVR" }.to_owned(),
+        name: match (config.path.is_some(), config.pixels) {
+            (true, false) => "CLEVR",
+            (true, true) => "CLEVR in pictures",
+            (false, false) => "generated CLEVR",
+            (false, true) => "generated CLEVR in pictures",
+        }
+        .to_owned(),
         answers: Answer::all().map(|answer| answer.to_string()).collect(),
         kinds: QuestionKind::ALL.map(|kind| kind.to_string()).to_vec(),
         words: words.collect(),
         bits: 0,
-        pictures: false,
+        pictures: config.pixels,
         train: examples(&train, "train")?,
         validation: examples(&validation, "train")?,
         test: examples(&test, "val")?,
@@ -234,6 +243,21 @@ fn published(path: &Path, config: &ReasonConfig) -> Result<[clevr::Dataset; 3]> 
         }
     }
     Ok([for_training, validation, test])
+}
+
+/// The same examples with pictures of their scenes: the published ones of `split`, or drawn ones.
+fn with_pictures(examples: Vec<Example>, config: &ReasonConfig, split: &str) -> Result<Vec<Example>> {
+    let picture = |example: Example| {
+        let Scene::Objects(scene) = example.scene else { return Ok(example) };
+        let directory = config.path.as_ref().map(|path| path.join("images").join(split));
+        let file = directory.map(|directory| directory.join(&scene.filename));
+        if let Some(file) = &file {
+            std::fs::metadata(file).map_err(AppError::io(file))?;
+        }
+        let picture = clevr::Picture { scene, file, side: config.image_size };
+        Ok(Example { scene: Scene::Picture(picture), questions: example.questions })
+    };
+    examples.into_iter().map(picture).collect()
 }
 
 /// The place of a published file in its directory, plain or gzip.

@@ -2,6 +2,7 @@
 
 use cotangent::layers::{ConvStack, Lstm, RelationNetwork, RelationSizes, Score};
 use cotangent::prelude::*;
+use cotangent_apps_common::error::Result;
 use cotangent_apps_common::padded::Padded;
 
 use super::batch::Batch;
@@ -112,16 +113,20 @@ impl Reasoner {
 
     /// Sets the running statistics to the mean of those of batches of some examples: Ioffe & Szegedy 2015,
     /// algorithm 2.
-    pub(super) fn observe(&mut self, tape: &mut Tape<f32>, examples: &[Example]) {
-        let Some(vision) = self.vision.as_mut().filter(|_| !self.blind) else { return };
+    ///
+    /// # Errors
+    /// If a picture cannot be read.
+    pub(super) fn observe(&mut self, tape: &mut Tape<f32>, examples: &[Example]) -> Result<()> {
+        let Some(vision) = self.vision.as_mut().filter(|_| !self.blind) else { return Ok(()) };
         for (number, examples) in examples.chunks(TOGETHER).enumerate() {
             tape.reset();
             let examples: Vec<&Example> = examples.iter().collect();
-            let images = Batch::new(&examples).images(tape).expect("pictures");
+            let images = Batch::new(&examples, None)?.images(tape).expect("pictures");
             let (_, statistics) = vision.forward_batch(images);
             vision.norms.iter_mut().for_each(|norm| norm.momentum = 1.0 / (number + 1) as f64);
             vision.observe(&statistics);
         }
+        Ok(())
     }
 
     /// The objects of the scenes, `[scenes, n, width]`, and which of them are absent, `[scenes, n]`.

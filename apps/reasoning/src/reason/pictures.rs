@@ -7,6 +7,7 @@ use cotangent::prelude::*;
 use cotangent_apps_common::chart::{Bars, Frame, round, text};
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::lettering;
+use cotangent_apps_pictures::{Raster, codec};
 use svg::node::element::{Circle, Group, Rectangle};
 
 use super::answers::Answers;
@@ -64,10 +65,10 @@ pub(super) fn answers(
     let legend = "the model's answer; darker: the object at this place is read more";
     document = document.add(text(legend, size[0] / 2.0, 48.0, "middle"));
     for (number, example) in data.test.iter().take(columns * rows).enumerate() {
-        let answered = Answered::new(model, example, number, tape);
+        let answered = Answered::new(model, example, number, tape)?;
         let [column, row] = [number % columns, number / columns].map(|place| place as f64);
         let place = format!("translate({} {})", 16.0 + CELL[0] * column, TOP + CELL[1] * row);
-        document = document.add(answered.cell(data).set("transform", place));
+        document = document.add(answered.cell(data)?.set("transform", place));
     }
     atomic::write(path, |w| svg::write(w, &document)).map_err(AppError::io(path))
 }
@@ -85,10 +86,10 @@ struct Answered<'a> {
 
 impl<'a> Answered<'a> {
     /// The answer to one of the questions, which `number` chooses.
-    fn new(model: &Reasoner, example: &'a Example, number: usize, tape: &mut Tape<f32>) -> Self {
+    fn new(model: &Reasoner, example: &'a Example, number: usize, tape: &mut Tape<f32>) -> Result<Self> {
         tape.reset();
         let examples = [example];
-        let batch = Batch::new(&examples);
+        let batch = Batch::new(&examples, None)?;
         let question = number % example.questions.len();
         let answer = model.logits(tape, &batch).top_k(1).1[question];
         let read = model.weights(tape, &batch).map_or(Vec::new(), |weights| {
@@ -99,15 +100,16 @@ impl<'a> Answered<'a> {
             let largest = sums.iter().copied().fold(f32::MIN_POSITIVE, f32::max);
             sums.iter().map(|&sum| f64::from(sum / largest)).collect()
         });
-        Answered { example, question, answer, read }
+        Ok(Answered { example, question, answer, read })
     }
 
     /// The scene, and below it question and answer.
-    fn cell(&self, data: &Dataset) -> Group {
+    fn cell(&self, data: &Dataset) -> Result<Group> {
         let question = &self.example.questions[self.question];
         let mut group = match &self.example.scene {
             Scene::Image(image) => self.picture(image),
             Scene::Objects(scene) => self.plan(scene),
+            Scene::Picture(picture) => self.read_over(photograph(&picture.raster()?)),
         };
         let mut y = SCENE + 20.0;
         for line in lettering::wrap(&question.text, 13.0, SCENE) {
@@ -119,7 +121,8 @@ impl<'a> Answered<'a> {
             true => (format!("{} (right)", names[0]), "#2a7a2a"),
             false => (format!("{} (wrong: {})", names[0], names[1]), "#b02020"),
         };
-        group.add(text(&line, 0.0, y + 2.0, "start").set("fill", colour).set("font-weight", "bold"))
+        let answer = text(&line, 0.0, y + 2.0, "start").set("fill", colour);
+        Ok(group.add(answer.set("font-weight", "bold")))
     }
 
     /// The picture, and over it the attention.
@@ -135,6 +138,11 @@ impl<'a> Answered<'a> {
                 Shape::Circle => group.add(circle(x, y, radius).set("fill", fill)),
             };
         }
+        self.read_over(group)
+    }
+
+    /// A picture, and over it the attention to its places.
+    fn read_over(&self, mut group: Group) -> Group {
         let grid = (self.read.len() as f64).sqrt().round();
         let side = SCENE / grid;
         for (place, &read) in self.read.iter().enumerate() {
@@ -176,6 +184,13 @@ impl<'a> Answered<'a> {
         }
         group
     }
+}
+
+/// A picture as large as a scene is drawn.
+fn photograph(picture: &Raster) -> Group {
+    let data = format!("data:image/png;base64,{}", base64::encode(codec::png(picture)));
+    let image = svg::node::element::Image::new().set("href", data);
+    Group::new().add(image.set("width", SCENE).set("height", SCENE).set("preserveAspectRatio", "none"))
 }
 
 /// Width of the floor that a plan shows, in the units of the scene.

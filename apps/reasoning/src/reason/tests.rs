@@ -41,14 +41,14 @@ fn answers_do_not_depend_on_the_batch() {
         let mut model = model(&config, &data);
         let mut tape = Tape::<f32>::new();
         let all: Vec<&Example> = data.train.iter().collect();
-        model.observe(&mut tape, &data.train);
+        model.observe(&mut tape, &data.train).unwrap();
         tape.reset();
-        let together = model.logits(&tape, &Batch::new(&all)).to_tensor();
+        let together = model.logits(&tape, &Batch::new(&all, None).unwrap()).to_tensor();
         let alone: Vec<f32> = all
             .iter()
             .flat_map(|example| {
                 tape.reset();
-                model.logits(&tape, &Batch::new(&[example])).to_tensor().data().to_vec()
+                model.logits(&tape, &Batch::new(&[example], None).unwrap()).to_tensor().data().to_vec()
             })
             .collect();
         assert_eq!(together.data().len(), 12 * 3 * data.answers.len());
@@ -67,7 +67,8 @@ fn the_blind_see_questions_alone() {
         let [a, b] = [&data.train[0], &data.train[1]];
         let moved = Example { scene: b.scene.clone(), questions: a.questions.clone() };
         let tape = Tape::<f32>::new();
-        let [x, y] = [a, &moved].map(|example| model.logits(&tape, &Batch::new(&[example])).to_tensor());
+        let [x, y] = [a, &moved]
+            .map(|example| model.logits(&tape, &Batch::new(&[example], None).unwrap()).to_tensor());
         assert_eq!(x == y, same, "blind: {blind}");
     }
 }
@@ -96,10 +97,12 @@ fn scenes_of_objects_stand_side_by_side() {
     let model = model(&config, &data);
     let all: Vec<&Example> = data.train.iter().collect();
     let tape = Tape::<f32>::new();
-    let together = model.logits(&tape, &Batch::new(&all)).to_tensor();
+    let together = model.logits(&tape, &Batch::new(&all, None).unwrap()).to_tensor();
     let alone: Vec<f32> = all
         .iter()
-        .flat_map(|example| model.logits(&tape, &Batch::new(&[example])).to_tensor().data().to_vec())
+        .flat_map(|example| {
+            model.logits(&tape, &Batch::new(&[example], None).unwrap()).to_tensor().data().to_vec()
+        })
         .collect();
     assert_eq!((together.width(), alone.len()), (28, counts.iter().sum::<usize>() * 28));
     assert!(together.data().iter().zip(&alone).all(|(a, b)| (a - b).abs() <= 1e-4 * (1.0 + b.abs())));

@@ -83,21 +83,28 @@ impl Task for ReasonTask<'_> {
 
     fn loss<'t>(&self, model: &Reasoner, tape: &'t Tape<f32>, items: &[u32]) -> Result<Var<'t, f32>> {
         let examples: Vec<&Example> = items.iter().map(|&i| &self.data.train[i as usize]).collect();
-        Ok(model.loss(tape, &Batch::new(&examples)))
+        if !self.config.pixels {
+            return Ok(model.loss(tape, &Batch::new(&examples, None)?));
+        }
+        // The stream of dropout also moves the pictures.
+        let mut rng = tape.evaluation().expect("a tape that is training");
+        let batch = Batch::new(&examples, Some(&mut rng))?;
+        tape.training(rng);
+        Ok(model.loss(tape, &batch))
     }
 
     /// The accuracy on the scenes for validation, after the running statistics are those of the model. NaN if
     /// a logit is no finite number.
     fn validate(&self, model: &mut Reasoner, _: &History, tape: &mut Tape<f32>) -> Result<f64> {
         let data = self.data;
-        model.observe(tape, &data.train[..data.train.len().min(OBSERVED)]);
-        let answers = answer(model, data, &data.validation, tape);
+        model.observe(tape, &data.train[..data.train.len().min(OBSERVED)])?;
+        let answers = answer(model, data, &data.validation, tape)?;
         Ok(if answers.not_finite > 0 { f64::NAN } else { answers.accuracy() })
     }
 
     fn test(&self, model: &mut Reasoner, history: &History, tape: &mut Tape<f32>) -> Result<ReasonMetrics> {
         let ReasonTask { data, config, options } = *self;
-        let answers = answer(model, data, &data.test, tape);
+        let answers = answer(model, data, &data.test, tape)?;
         let (best_epoch, validation) = task::best::<Self>(history);
         Ok(ReasonMetrics {
             config: config.clone(),

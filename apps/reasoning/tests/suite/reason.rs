@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use cotangent_apps_reasoning::clevr::Generator;
+use cotangent_apps_pictures::codec;
+use cotangent_apps_reasoning::clevr::{Generator, Picture};
 use cotangent_apps_reasoning::reason::{APP, ReasonMetrics};
 
 use crate::common::{App, Dir, bytes};
@@ -87,7 +88,10 @@ fn bad_options_are_refused() {
         ("--matching none --matching-input objects", "--matching-input: --matching none has none"),
         ("--word-dim 3", "--word-dim: questions of --data sort-of-clevr are not read as words"),
         ("--question-dim 3", "--question-dim: questions of --data sort-of-clevr are not read as words"),
-        ("--data clevr --channels 4,4", "--channels: --data clevr has no pictures"),
+        ("--data clevr --channels 4,4", "--channels: --data clevr has no pictures without --pixels"),
+        ("--pixels", "--pixels: --data sort-of-clevr is pictures"),
+        ("--data clevr --image-size 64", "--image-size: --pixels is needed"),
+        ("--data clevr --pixels --image-size 0", "--image-size 0"),
         ("--data clevr --questions-per-scene 5", "--questions-per-scene: --data clevr has its own number"),
         ("--channels 32,9000000,9000000", "--channels 9000000"),
         ("--data clevr --questions all", "--questions: --data clevr has no such kinds"),
@@ -150,6 +154,50 @@ fn clevr_is_read_or_generated() {
         assert!(printed.contains(&format!(", {scenes} with {questions} for the test")), "{printed}");
         assert!(String::from_utf8(bytes(&out, "answers.svg")).unwrap().contains("?"));
     }
+}
+
+/// Pictures of the scenes are read in place of their objects, or drawn; one that is missing or damaged is named.
+#[test]
+fn clevr_is_read_from_pictures() {
+    let d = Dir::new();
+    let path = published(&d, "clevr", |questions| questions);
+    let mut files = Vec::new();
+    for (split, first, scenes) in [("train", 0, 6), ("val", 1, 2)] {
+        let folder = Path::new(&path).join("images").join(split);
+        std::fs::create_dir_all(&folder).unwrap();
+        for scene in Generator::new(5, split).generate(first, scenes).scenes {
+            let file = folder.join(&scene.filename);
+            let picture = Picture { scene, file: None, side: 24 };
+            std::fs::write(&file, codec::png(&picture.raster().unwrap())).unwrap();
+            files.push(file);
+        }
+    }
+    let small = format!("{CLEVR} --pixels --image-size 16 --channels 4,4,4");
+    let arguments = |name: &str, more: &str| words(&format!("{small} {more} --out {}", d.path(name)));
+    let run = |name: &str, more: &str| {
+        let arguments = arguments(name, more);
+        REASON.succeeds(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let from_files = format!("--path {path}");
+    for (name, more, data) in [
+        ("read", &from_files[..], "CLEVR in pictures: 4 scenes"),
+        ("made", "--scenes 4", "generated CLEVR in pictures: 4 scenes"),
+    ] {
+        let printed = run(name, more);
+        let metrics: ReasonMetrics = crate::common::metrics(&d.path(name));
+        assert!(printed.contains(data) && metrics.test.not_finite == 0, "{printed}");
+        let drawn = String::from_utf8(bytes(&d.path(name), "answers.svg")).unwrap();
+        assert!(drawn.contains("data:image/png;base64,"));
+    }
+    let fails = || {
+        let arguments = arguments("fails", &from_files);
+        REASON.fails(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let whole = std::fs::read(&files[1]).unwrap();
+    std::fs::write(&files[1], &whole[..whole.len() / 2]).unwrap();
+    assert!(fails().starts_with(&format!("{}: a damaged picture", files[1].display())));
+    std::fs::remove_file(&files[1]).unwrap();
+    assert!(fails().starts_with(&format!("{}: No such file", files[1].display())));
 }
 
 /// The error names the file and the question, and nothing is written.

@@ -4,6 +4,7 @@
 use std::f32::consts::PI;
 
 use cotangent::engine::rng::Rng;
+use cotangent_apps_pictures::resample::resample;
 use rand::RngExt;
 use rand_distr::{Distribution, Normal};
 
@@ -17,8 +18,6 @@ const APPLIED: f64 = 0.5;
 const DEVIATION: f64 = 0.5;
 /// The largest strength.
 pub(super) const STRONGEST: f64 = 10.0;
-/// What comes into the picture from outside.
-const OUTSIDE: f32 = 0.5;
 
 /// An operation on pixels from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -182,38 +181,6 @@ fn sharpen(pixels: &mut [f32], [height, width, channels]: Extents, factor: f32) 
                 let own = before[place(row, column)];
                 pixels[place(row, column)] = blend(own, (sum + 4.0 * own) / 13.0, factor);
             }
-        }
-    }
-}
-
-/// Takes each pixel from another place, between pixels linearly. The map takes row and column, counted from
-/// the middle in parts of the size, to where the pixel comes from.
-fn resample(pixels: &mut [f32], [height, width, channels]: Extents, map: [[f32; 3]; 2]) {
-    let before = pixels.to_vec();
-    let sizes = [height, width].map(|size| size as f32);
-    let pixel = |row: f32, column: f32| {
-        let inside = row >= 0.0 && column >= 0.0 && row < sizes[0] && column < sizes[1];
-        inside.then(|| &before[(row as usize * width + column as usize) * channels..][..channels])
-    };
-    for (i, to) in pixels.chunks_exact_mut(channels).enumerate() {
-        let place = [i / width, i % width];
-        let [y, x] = [0, 1].map(|axis| (place[axis] as f32 + 0.5) / sizes[axis] - 0.5);
-        let [row, column] = [0, 1].map(|axis| {
-            let [a, b, shift] = map[axis];
-            (a * y + b * x + shift + 0.5) * sizes[axis] - 0.5
-        });
-        let (top, left) = (row.floor(), column.floor());
-        let (down, right) = (row - top, column - left);
-        let corners = [
-            (top, left, (1.0 - down) * (1.0 - right)),
-            (top, left + 1.0, (1.0 - down) * right),
-            (top + 1.0, left, down * (1.0 - right)),
-            (top + 1.0, left + 1.0, down * right),
-        ];
-        to.fill(0.0);
-        for (row, column, weight) in corners {
-            let from = pixel(row, column);
-            (0..channels).for_each(|c| to[c] += weight * from.map_or(OUTSIDE, |from| from[c]));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Tests that need several modules, and the scene that they share.
 
+mod drawing;
 mod files;
 mod generated;
 mod programs;
