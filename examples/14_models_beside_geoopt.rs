@@ -7,7 +7,7 @@
 // The models are public, as those of a library would be.
 #![allow(unreachable_pub)]
 
-use cotangent::manifolds::{Path, Visitor, VisitorMut};
+use cotangent::manifolds::{Path, Visitor};
 use cotangent::prelude::*;
 use serde_json::Value;
 
@@ -25,17 +25,6 @@ mod poincare_embedding;
 /// The values of inputs: `scale sin(1.7 i + k)`.
 fn wave(shape: &[usize], k: f64, scale: f64) -> Tensor<f64> {
     Tensor::from_fn(shape, |i| scale * (1.7 * i as f64 + k).sin())
-}
-
-/// Sets all parameters, one after the other, except γ and c of attention, which are not trained.
-struct Start<'a>(std::slice::Iter<'a, f64>);
-
-impl VisitorMut<f64> for Start<'_> {
-    fn param<M: Steps>(&mut self, path: &str, param: &mut Param<M, f64>) {
-        if !path.starts_with("attention.attention") {
-            param.value_mut().data_mut().iter_mut().for_each(|x| *x = *self.0.next().expect("a start"));
-        }
-    }
 }
 
 /// All gradients, one after the other.
@@ -60,7 +49,13 @@ fn compare<N: Module<f64>>(
         let list = reference[name][what].as_array().expect("a list");
         list.iter().map(|x| x.as_f64().expect("a number")).collect()
     };
-    model.visit_mut(&mut Path::root(), &mut Start(numbers("start").iter()));
+    // All parameters, one after the other, except γ and c of attention, which are not trained.
+    let mut start = numbers("start").into_iter();
+    model.each_mut(|path, param| {
+        if !path.starts_with("attention.attention") {
+            param.value_mut().data_mut().iter_mut().for_each(|x| *x = start.next().expect("a start"));
+        }
+    });
     let tape = Tape::new();
     let loss = loss(&model, &tape);
     let gradients = tape.backward(loss);

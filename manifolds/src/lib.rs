@@ -76,7 +76,7 @@ pub use manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold, Off
 pub use matrix::dense::symmetric_eigen;
 pub use matrix::orthonormal::Retraction;
 pub use module::{Module, Path, StateError, Summary, Visitor, VisitorMut};
-pub use param::Param;
+pub use param::{AnyParam, Param};
 pub use point::{Point, Tangent};
 pub use pseudo_polar::direction;
 pub use sets::Sets;

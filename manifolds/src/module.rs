@@ -10,7 +10,7 @@ pub use cotangent_engine::Float;
 use cotangent_engine::files::{FileError, safetensors};
 use cotangent_engine::{ParamId, Tensor};
 
-use crate::param::Param;
+use crate::param::{AnyParam, Param};
 use crate::steps::Steps;
 
 /// The state of a walk over parameters: names from the outside in, joined by dots, as in
@@ -82,7 +82,8 @@ impl Path {
     }
 }
 
-/// Receives every parameter of a module.
+/// Receives every parameter of a module, for work that depends on their manifolds. For all other work
+/// [`Module::each`] is shorter.
 pub trait Visitor<T: Float> {
     /// A parameter and its path; the path of a parameter that is a module by itself is empty.
     fn param<M: Steps>(&mut self, path: &str, param: &Param<M, T>);
@@ -144,6 +145,16 @@ pub trait Module<T: Float> {
     /// As [`visit`](Self::visit), for writing.
     fn visit_mut<V: VisitorMut<T>>(&mut self, path: &mut Path, visitor: &mut V);
 
+    /// Calls `show` with every parameter and its path, whatever its manifold.
+    fn each(&self, mut show: impl FnMut(&str, &dyn AnyParam<T>)) {
+        self.visit(&mut Path::root(), &mut Each(&mut show));
+    }
+
+    /// As [`each`](Self::each), for writing.
+    fn each_mut(&mut self, mut show: impl FnMut(&str, &mut dyn AnyParam<T>)) {
+        self.visit_mut(&mut Path::root(), &mut EachMut(&mut show));
+    }
+
     /// Number of coordinates of all parameters.
     fn count(&self) -> usize {
         self.state().iter().map(|(_, value)| value.len()).sum()
@@ -152,15 +163,9 @@ pub trait Module<T: Float> {
     /// The parameters' values by name. Nothing is copied. A parameter that is a module by itself goes by
     /// its own name.
     fn state(&self) -> Vec<(String, Tensor<T>)> {
-        struct Values<T: Float>(Vec<(String, Tensor<T>)>);
-        impl<T: Float> Visitor<T> for Values<T> {
-            fn param<M: Steps>(&mut self, path: &str, param: &Param<M, T>) {
-                self.0.push((param.called(path).to_owned(), param.value().clone()));
-            }
-        }
-        let mut values = Values(Vec::new());
-        self.visit(&mut Path::root(), &mut values);
-        values.0
+        let mut values = Vec::new();
+        self.each(|path, param| values.push((param.called(path).to_owned(), param.value().clone())));
+        values
     }
 
     /// Its parameters as a table: name, shape and manifold of each, and at the end the number of all their
@@ -179,7 +184,12 @@ pub trait Module<T: Float> {
     /// ```
     fn summary(&self) -> Summary {
         let mut summary = Summary { parameters: Vec::new(), coordinates: 0 };
-        self.visit(&mut Path::root(), &mut summary);
+        self.each(|path, param| {
+            let value = param.value();
+            let row = [param.called(path).to_owned(), value.shape().to_string(), param.manifold_text()];
+            summary.parameters.push(row);
+            summary.coordinates += value.len();
+        });
         summary
     }
 
@@ -190,24 +200,24 @@ pub trait Module<T: Float> {
     /// has no parameter. Then nothing is changed.
     fn load_state(&mut self, values: Vec<(String, Tensor<T>)>) -> Result<(), StateError> {
         let mut values: HashMap<String, Tensor<T>> = values.into_iter().collect();
-        let mut check = Check { values: &values, known: 0, outcome: Ok(()) };
-        self.visit(&mut Path::root(), &mut check);
-        let Check { known, outcome, .. } = check;
+        let (mut known, mut outcome) = (0, Ok(()));
+        self.each(|path, param| {
+            if outcome.is_ok() {
+                known += 1;
+                outcome = check_value(param, param.called(path), &values);
+            }
+        });
         outcome?;
         if known < values.len() {
             let ours: Vec<String> = self.state().into_iter().map(|(name, _)| name).collect();
             let unknown = values.keys().filter(|name| !ours.contains(name)).min();
             return Err(StateError::Unknown(unknown.cloned().unwrap_or_default()));
         }
-        struct Take<'a, T: Float>(&'a mut HashMap<String, Tensor<T>>);
-        impl<T: Float> VisitorMut<T> for Take<'_, T> {
-            fn param<M: Steps>(&mut self, path: &str, param: &mut Param<M, T>) {
-                if let Some(value) = self.0.remove(param.called(path)) {
-                    *param.value_mut() = value;
-                }
+        self.each_mut(|path, param| {
+            if let Some(value) = values.remove(param.called(path)) {
+                *param.value_mut() = value;
             }
-        }
-        self.visit_mut(&mut Path::root(), &mut Take(&mut values));
+        });
         Ok(())
     }
 
@@ -239,14 +249,6 @@ pub struct Summary {
     /// Name, shape and manifold of each.
     parameters: Vec<[String; 3]>,
     coordinates: usize,
-}
-
-impl<T: Float> Visitor<T> for Summary {
-    fn param<M: Steps>(&mut self, path: &str, param: &Param<M, T>) {
-        let (name, shape) = (param.called(path).to_owned(), param.value().shape().to_string());
-        self.parameters.push([name, shape, format!("{:?}", param.manifold())]);
-        self.coordinates += param.value().len();
-    }
 }
 
 impl fmt::Display for Summary {
@@ -291,30 +293,36 @@ pub enum StateError {
     },
 }
 
-/// Compares values with the parameters they are for.
-struct Check<'a, T: Float> {
-    values: &'a HashMap<String, Tensor<T>>,
-    known: usize,
-    outcome: Result<(), StateError>,
+/// Checks the value that a parameter of this name is to have.
+fn check_value<T: Float>(
+    param: &dyn AnyParam<T>,
+    name: &str,
+    values: &HashMap<String, Tensor<T>>,
+) -> Result<(), StateError> {
+    let name = name.to_owned();
+    let Some(value) = values.get(&name) else { return Err(StateError::Missing(name)) };
+    if value.shape() != param.value().shape() {
+        let (found, expected) = (value.shape().to_string(), param.value().shape().to_string());
+        return Err(StateError::Shape { name, found, expected });
+    }
+    param.contains_all(value).map_err(|(row, source)| StateError::Off { name, row, source })
 }
 
-impl<T: Float> Visitor<T> for Check<'_, T> {
+/// Shows parameters without their manifolds.
+struct Each<'a, T: Float>(&'a mut dyn FnMut(&str, &dyn AnyParam<T>));
+
+impl<T: Float> Visitor<T> for Each<'_, T> {
     fn param<M: Steps>(&mut self, path: &str, param: &Param<M, T>) {
-        if self.outcome.is_err() {
-            return;
-        }
-        let name = param.called(path).to_owned();
-        let Some(value) = self.values.get(&name) else {
-            self.outcome = Err(StateError::Missing(name));
-            return;
-        };
-        self.known += 1;
-        if value.shape() != param.value().shape() {
-            let (found, expected) = (value.shape().to_string(), param.value().shape().to_string());
-            self.outcome = Err(StateError::Shape { name, found, expected });
-        } else if let Err((row, source)) = crate::point::contains(param.manifold(), value) {
-            self.outcome = Err(StateError::Off { name, row, source });
-        }
+        (self.0)(path, param);
+    }
+}
+
+/// As [`Each`], for writing.
+struct EachMut<'a, T: Float>(&'a mut dyn FnMut(&str, &mut dyn AnyParam<T>));
+
+impl<T: Float> VisitorMut<T> for EachMut<'_, T> {
+    fn param<M: Steps>(&mut self, path: &str, param: &mut Param<M, T>) {
+        (self.0)(path, param);
     }
 }
 

@@ -4,6 +4,7 @@ use cotangent_engine::{Float, GradientView, Gradients, Leaf, ParamId, Shape, Tap
 
 use crate::manifold::{Manifold, OffManifold};
 use crate::point::{Point, contains};
+use crate::steps::{FactorCount, Steps};
 
 /// A tensor of points that an optimiser moves on their manifold. Lives outside the tape.
 ///
@@ -104,6 +105,67 @@ impl<M: Manifold, T: Float> Param<M, T> {
     /// Its name in messages and files: its path within a module, or its own name if that path is empty.
     pub fn called<'a>(&'a self, path: &'a str) -> &'a str {
         if path.is_empty() { &self.name } else { path }
+    }
+}
+
+/// A parameter whatever its manifold. Code for it is compiled once, not for each manifold and each module.
+pub trait AnyParam<T: Float> {
+    /// Its identity on tapes.
+    fn id(&self) -> ParamId;
+    /// Its name in messages and files: see [`Param::called`].
+    fn called<'a>(&'a self, path: &'a str) -> &'a str;
+    /// Its points, one per row.
+    fn value(&self) -> &Tensor<T>;
+    /// Its points, for writing: see [`Param::value_mut`].
+    fn value_mut(&mut self) -> &mut Tensor<T>;
+    /// Its manifold as `{:?}` prints it.
+    fn manifold_text(&self) -> String;
+    /// The factors of its manifold, and the moments that optimisers keep for a row.
+    fn factor_count(&self) -> FactorCount;
+    /// Whether a row is a point of its manifold.
+    ///
+    /// # Errors
+    /// By how much it is not.
+    fn contains(&self, row: &[T]) -> Result<(), OffManifold>;
+    /// Whether all rows are points of its manifold.
+    ///
+    /// # Errors
+    /// The first row that is not, and by how much.
+    fn contains_all(&self, rows: &Tensor<T>) -> Result<(), (usize, OffManifold)>;
+    /// Checks that every row of its own is a point: see [`Param::verify`].
+    ///
+    /// # Errors
+    /// The first row that is not, and by how much.
+    fn verify(&mut self) -> Result<(), (usize, OffManifold)>;
+}
+
+impl<M: Steps, T: Float> AnyParam<T> for Param<M, T> {
+    fn id(&self) -> ParamId {
+        self.id
+    }
+    fn called<'a>(&'a self, path: &'a str) -> &'a str {
+        Param::called(self, path)
+    }
+    fn value(&self) -> &Tensor<T> {
+        &self.value
+    }
+    fn value_mut(&mut self) -> &mut Tensor<T> {
+        Param::value_mut(self)
+    }
+    fn manifold_text(&self) -> String {
+        format!("{:?}", self.manifold)
+    }
+    fn factor_count(&self) -> FactorCount {
+        FactorCount::new(&self.manifold, self.value.width())
+    }
+    fn contains(&self, row: &[T]) -> Result<(), OffManifold> {
+        self.manifold.contains(row)
+    }
+    fn contains_all(&self, rows: &Tensor<T>) -> Result<(), (usize, OffManifold)> {
+        contains(&self.manifold, rows)
+    }
+    fn verify(&mut self) -> Result<(), (usize, OffManifold)> {
+        Param::verify(self)
     }
 }
 

@@ -106,6 +106,32 @@ pub trait FactorVisitor {
     fn factor<M: Steps>(&mut self, manifold: &M, coordinates: Range<usize>);
 }
 
+/// The number of factors of a product, and of second moments that adaptive optimisers keep for a row, for all
+/// factors together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FactorCount {
+    /// Number of factors; of what is no product it is 1.
+    pub factors: usize,
+    /// Number of second moments of a row.
+    pub moments: usize,
+}
+
+impl FactorCount {
+    /// The numbers of a manifold whose rows have this width.
+    pub fn new<M: Steps>(manifold: &M, width: usize) -> Self {
+        let mut count = FactorCount { factors: 0, moments: 0 };
+        manifold.factors(0..width, &mut count);
+        count
+    }
+}
+
+impl FactorVisitor for FactorCount {
+    fn factor<M: Steps>(&mut self, manifold: &M, columns: Range<usize>) {
+        self.factors += 1;
+        self.moments += manifold.moments(columns.len());
+    }
+}
+
 /// What distinguishes one optimiser from another: a rule for scalars, with `K` second moments.
 pub trait Rule<const K: usize>: Copy + Send + Sync {
     /// How much is kept of the old momentum, and how much is taken of the gradient.

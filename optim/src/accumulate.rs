@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use cotangent_engine::{Float, GradientView, ParamId};
-use cotangent_manifolds::{Module, Param, Path, Steps, Visitor};
+use cotangent_manifolds::Module;
 
 use crate::gradient_source::GradientSource;
 
@@ -107,19 +107,11 @@ impl<T: Float> Accumulated<T> {
 
     /// Adds `weight` times the gradients with respect to a module's parameters.
     pub fn add<N: Module<T>>(&mut self, module: &N, gradients: &impl GradientSource<T>, weight: f64) {
-        struct Add<'a, G, T: Float> {
-            sums: &'a mut HashMap<ParamId, Option<Sum<T>>>,
-            gradients: &'a G,
-            weight: f64,
-        }
-        impl<G: GradientSource<T>, T: Float> Visitor<T> for Add<'_, G, T> {
-            fn param<M: Steps>(&mut self, _: &str, param: &Param<M, T>) {
-                let Some(gradient) = self.gradients.gradient(param.id()) else { return };
-                let sum = self.sums.entry(param.id()).or_default();
-                Sum::add_to(sum, gradient, param.value().len(), self.weight);
-            }
-        }
-        module.visit(&mut Path::root(), &mut Add { sums: &mut self.sums, gradients, weight });
+        module.each(|_, param| {
+            let Some(gradient) = gradients.gradient(param.id()) else { return };
+            let sum = self.sums.entry(param.id()).or_default();
+            Sum::add_to(sum, gradient, param.value().len(), weight);
+        });
     }
 
     /// Sets the sum of a parameter.

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use cotangent_engine::{Float, ParamId, Rows, Tape, Tensor};
 use cotangent_manifolds::steps::Moving;
-use cotangent_manifolds::{Module, Param, Path, Steps, Visitor, VisitorMut};
+use cotangent_manifolds::{AnyParam, Module, Param, Path, Steps, Visitor};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{OptimError, setting};
@@ -109,40 +109,29 @@ impl<T: Float> Average<T> {
     /// # Errors
     /// If a parameter has another shape than its average.
     pub fn swap<N: Module<T>>(&mut self, module: &mut N) -> Result<(), OptimError> {
-        struct Swap<'a, T: Float> {
-            values: &'a mut HashMap<ParamId, Tensor<T>>,
-            outcome: Result<(), OptimError>,
-        }
-        impl<T: Float> VisitorMut<T> for Swap<'_, T> {
-            fn param<M: Steps>(&mut self, path: &str, param: &mut Param<M, T>) {
-                let Some(average) = self.values.get_mut(&param.id()) else { return };
-                if self.outcome.is_ok() {
-                    self.outcome = same_shape(path, param, average);
-                }
-                if self.outcome.is_ok() {
-                    std::mem::swap(param.value_mut(), average);
-                }
+        let mut outcome = Ok(());
+        module.each_mut(|path, param| {
+            let Some(average) = self.values.get_mut(&param.id()) else { return };
+            if outcome.is_ok() {
+                outcome = same_shape(path, param, average);
             }
-        }
-        let mut swap = Swap { values: &mut self.values, outcome: Ok(()) };
-        module.visit_mut(&mut Path::root(), &mut swap);
-        swap.outcome
+            if outcome.is_ok() {
+                std::mem::swap(param.value_mut(), average);
+            }
+        });
+        outcome
     }
 
     /// The averages of a module's parameters.
     pub fn state<N: Module<T>>(&self, module: &N) -> AverageState {
-        struct Read<'a, T: Float>(&'a HashMap<ParamId, Tensor<T>>, Vec<(String, Vec<f64>)>);
-        impl<T: Float> Visitor<T> for Read<'_, T> {
-            fn param<M: Steps>(&mut self, path: &str, param: &Param<M, T>) {
-                if let Some(average) = self.0.get(&param.id()) {
-                    let values = average.data().iter().map(|x| x.to_f64()).collect();
-                    self.1.push((param.called(path).to_owned(), values));
-                }
+        let mut values = Vec::new();
+        module.each(|path, param| {
+            if let Some(average) = self.values.get(&param.id()) {
+                let average = average.data().iter().map(|x| x.to_f64()).collect();
+                values.push((param.called(path).to_owned(), average));
             }
-        }
-        let mut read = Read(&self.values, Vec::new());
-        module.visit(&mut Path::root(), &mut read);
-        AverageState { updates: self.updates, values: read.1 }
+        });
+        AverageState { updates: self.updates, values }
     }
 
     /// Restores the averages that [`state`](Self::state) returned for the same module.
@@ -150,41 +139,30 @@ impl<T: Float> Average<T> {
     /// # Errors
     /// If a parameter has another size than its average.
     pub fn load_state<N: Module<T>>(&mut self, module: &N, state: &AverageState) -> Result<(), OptimError> {
-        struct Write<'a, T: Float> {
-            state: HashMap<&'a str, &'a [f64]>,
-            values: HashMap<ParamId, Tensor<T>>,
-            outcome: Result<(), OptimError>,
-        }
-        impl<T: Float> Visitor<T> for Write<'_, T> {
-            fn param<M: Steps>(&mut self, path: &str, param: &Param<M, T>) {
-                let Some(values) = self.state.get(param.called(path)) else { return };
-                let shape = param.value().shape().clone();
-                if values.len() != shape.elements() {
-                    self.outcome = Err(OptimError::Shape {
-                        param: param.called(path).to_owned(),
-                        shape: shape.to_string(),
-                        what: "an average",
-                        found: format!("{} elements", values.len()),
-                    });
-                    return;
-                }
-                self.values.insert(param.id(), Tensor::from_fn(shape, |i| T::nearest(values[i])));
+        let by_name: HashMap<&str, &[f64]> =
+            state.values.iter().map(|(name, values)| (name.as_str(), values.as_slice())).collect();
+        let (mut averages, mut outcome) = (HashMap::new(), Ok(()));
+        module.each(|path, param| {
+            let Some(values) = by_name.get(param.called(path)) else { return };
+            let shape = param.value().shape().clone();
+            if values.len() != shape.elements() {
+                outcome = Err(OptimError::Shape {
+                    param: param.called(path).to_owned(),
+                    shape: shape.to_string(),
+                    what: "an average",
+                    found: format!("{} elements", values.len()),
+                });
+                return;
             }
-        }
-        let by_name = state.values.iter().map(|(name, values)| (name.as_str(), values.as_slice()));
-        let mut write = Write { state: by_name.collect(), values: HashMap::new(), outcome: Ok(()) };
-        module.visit(&mut Path::root(), &mut write);
-        write.outcome?;
-        (self.values, self.updates) = (write.values, state.updates);
+            averages.insert(param.id(), Tensor::from_fn(shape, |i| T::nearest(values[i])));
+        });
+        outcome?;
+        (self.values, self.updates) = (averages, state.updates);
         Ok(())
     }
 }
 
-fn same_shape<M: Steps, T: Float>(
-    path: &str,
-    param: &Param<M, T>,
-    average: &Tensor<T>,
-) -> Result<(), OptimError> {
+fn same_shape<T: Float>(path: &str, param: &dyn AnyParam<T>, average: &Tensor<T>) -> Result<(), OptimError> {
     if average.shape() == param.value().shape() {
         return Ok(());
     }

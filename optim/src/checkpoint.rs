@@ -7,11 +7,11 @@ use std::path::Path as File;
 use cotangent_engine::files::checkpoint::{self, CheckpointError};
 use cotangent_engine::{Float, Tensor};
 use cotangent_manifolds::steps::Motion;
-use cotangent_manifolds::{Module, Param, Path, Steps, Visitor, VisitorMut};
+use cotangent_manifolds::{AnyParam, Module};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::algorithm::Algorithm;
-use crate::optimiser::{Count, Optimiser};
+use crate::optimiser::Optimiser;
 use crate::state::State;
 
 /// Increase this when [`Content`] changes, the text of a manifold in it, or what an application of this
@@ -79,31 +79,27 @@ pub fn save<A: Algorithm, T: Float, N: Module<T>, P: Serialize>(
     optimiser: &Optimiser<A, T>,
     progress: &P,
 ) -> Result<(), CheckpointError> {
-    struct Save<'a, A, T: Float>(&'a Optimiser<A, T>, Vec<Saved>);
-    impl<A, T: Float> Visitor<T> for Save<'_, A, T> {
-        fn param<M: Steps>(&mut self, path: &str, param: &Param<M, T>) {
-            let state = self.0.states.get(&param.id()).map(|state| SavedState {
-                steps: state.steps,
-                momenta: encode(state.momenta.data()),
-                moments: state.moments.iter().map(|v| encode(v.data())).collect(),
-            });
-            self.1.push(Saved {
-                name: param.called(path).to_owned(),
-                manifold: format!("{:?}", param.manifold()),
-                shape: param.value().shape().axes().iter().map(|&n| n as u64).collect(),
-                points: encode(param.value().data()),
-                state,
-            });
-        }
-    }
-    let mut save = Save(optimiser, Vec::new());
-    module.visit(&mut Path::root(), &mut save);
+    let mut params = Vec::new();
+    module.each(|path, param| {
+        let state = optimiser.states.get(&param.id()).map(|state| SavedState {
+            steps: state.steps,
+            momenta: encode(state.momenta.data()),
+            moments: state.moments.iter().map(|v| encode(v.data())).collect(),
+        });
+        params.push(Saved {
+            name: param.called(path).to_owned(),
+            manifold: param.manifold_text(),
+            shape: param.value().shape().axes().iter().map(|&n| n as u64).collect(),
+            points: encode(param.value().data()),
+            state,
+        });
+    });
     let content = Content {
         element: T::NAME.to_owned(),
         algorithm: A::NAME.to_owned(),
         settings: optimiser.settings(),
         instruction_set: cotangent_engine::instruction_set(),
-        params: save.1,
+        params,
         progress,
     };
     checkpoint::save(file, VERSION, &content)
@@ -175,13 +171,20 @@ fn read<A: Algorithm, T: Float, N: Module<T>, P>(
     same_settings(&content.settings, &optimiser.settings())?;
     let moments = optimiser.algorithm.keeps(Motion::default()).unwrap_or(0);
     let mut decode = Decode { saved: content.params.iter(), moments, done: Vec::new(), outcome: Ok(()) };
-    module.visit(&mut Path::root(), &mut decode);
+    module.each(|path, param| decode.next(path, param));
     decode.outcome?;
     if let Some(saved) = decode.saved.next() {
         return Err(format!("parameter {:?} is not in this model", saved.name));
     }
-    let mut take = Take { optimiser, decoded: decode.done.into_iter() };
-    module.visit_mut(&mut Path::root(), &mut take);
+    let mut decoded = decode.done.into_iter();
+    module.each_mut(|_, param| {
+        let (points, state) = decoded.next().expect("as many as were decoded");
+        *param.value_mut() = points;
+        match state {
+            Some(state) => optimiser.states.insert(param.id(), state),
+            None => optimiser.states.remove(&param.id()),
+        };
+    });
     Ok(content.progress)
 }
 
@@ -209,17 +212,17 @@ struct Decode<'a, T: Float> {
 }
 
 impl<T: Float> Decode<'_, T> {
-    fn decode<M: Steps>(
+    fn decode(
         &mut self,
         name: &str,
-        param: &Param<M, T>,
+        param: &dyn AnyParam<T>,
     ) -> Result<(Tensor<T>, Option<State<T>>), String> {
         let Some(saved) = self.saved.next() else {
             return Err("is not in the checkpoint".to_owned());
         };
         let value = param.value();
         let shape: Vec<u64> = value.shape().axes().iter().map(|&n| n as u64).collect();
-        let manifold = format!("{:?}", param.manifold());
+        let manifold = param.manifold_text();
         if saved.name != name {
             return Err(format!("the checkpoint has {:?} in its place", saved.name));
         } else if saved.shape != shape {
@@ -236,7 +239,7 @@ impl<T: Float> Decode<'_, T> {
         };
         let points = tensor("points", &saved.points, value.shape().axes())?;
         for (i, row) in points.rows().enumerate().filter(|(_, row)| !row.is_empty()) {
-            param.manifold().contains(row).map_err(|off| format!("row {i}: {off}"))?;
+            param.contains(row).map_err(|off| format!("row {i}: {off}"))?;
         }
         let Some(state) = &saved.state else { return Ok((points, None)) };
         if state.moments.len() != self.moments {
@@ -244,7 +247,7 @@ impl<T: Float> Decode<'_, T> {
             return Err(format!("{found} second moments in the checkpoint, {ours} here"));
         }
         let width = value.width().max(1);
-        let moments_per_row = Count::new(param.manifold(), value.width()).moments;
+        let moments_per_row = param.factor_count().moments;
         let moments =
             state.moments.iter().map(|v| tensor("a moment", v, &[value.len() / width, moments_per_row]));
         let state = State {
@@ -256,8 +259,9 @@ impl<T: Float> Decode<'_, T> {
     }
 }
 
-impl<T: Float> Visitor<T> for Decode<'_, T> {
-    fn param<M: Steps>(&mut self, path: &str, param: &Param<M, T>) {
+impl<T: Float> Decode<'_, T> {
+    /// Decodes the next parameter, unless one before it failed.
+    fn next(&mut self, path: &str, param: &dyn AnyParam<T>) {
         if self.outcome.is_ok() {
             let name = param.called(path);
             match self.decode(name, param) {
@@ -265,22 +269,5 @@ impl<T: Float> Visitor<T> for Decode<'_, T> {
                 Err(message) => self.outcome = Err(format!("parameter {name:?}: {message}")),
             }
         }
-    }
-}
-
-/// Gives every parameter its decoded value and state.
-struct Take<'a, A, T: Float> {
-    optimiser: &'a mut Optimiser<A, T>,
-    decoded: std::vec::IntoIter<(Tensor<T>, Option<State<T>>)>,
-}
-
-impl<A, T: Float> VisitorMut<T> for Take<'_, A, T> {
-    fn param<M: Steps>(&mut self, _: &str, param: &mut Param<M, T>) {
-        let (points, state) = self.decoded.next().expect("as many as were decoded");
-        *param.value_mut() = points;
-        match state {
-            Some(state) => self.optimiser.states.insert(param.id(), state),
-            None => self.optimiser.states.remove(&param.id()),
-        };
     }
 }

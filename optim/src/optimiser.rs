@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use cotangent_engine::{Float, GradientView, ParamId, Row, Tensor, first_not_finite};
-use cotangent_manifolds::steps::Motion;
+use cotangent_manifolds::steps::{FactorCount, Motion};
 use cotangent_manifolds::{FactorVisitor, Module, Param, Path, Steps, Visitor, VisitorMut};
 
 use crate::algorithm::{Algorithm, FactorRows};
@@ -450,7 +450,7 @@ impl<A: Algorithm, T: Float, G: GradientSource<T>> VisitorMut<T> for Advance<'_,
             (Some(values), None) => (gradient.map(|gradient| gradient.with_values(values)), None),
             (None, on_device) => (gradient, on_device),
         };
-        let Count { factors, moments: moments_per_row } = Count::new(&manifold, width);
+        let FactorCount { factors, moments: moments_per_row } = FactorCount::new(&manifold, width);
         let Optimiser { algorithm, states, .. } = &mut *self.optimiser;
         let mut state = algorithm.keeps(motion).map(|moments| {
             states.entry(param.id()).or_insert_with(|| State {
@@ -539,26 +539,5 @@ impl<A: Algorithm, T: Float> FactorVisitor for StepFactors<'_, A, T> {
             let rows = FactorRows { tables: &mut self.tables, part, steps, scale };
             self.outcome = self.algorithm.step(manifold, self.rate, self.motion, rows);
         }
-    }
-}
-
-/// The number of factors, and of moments per row for all of them together.
-pub(crate) struct Count {
-    pub(crate) factors: usize,
-    pub(crate) moments: usize,
-}
-
-impl Count {
-    pub(crate) fn new<M: Steps>(manifold: &M, width: usize) -> Self {
-        let mut count = Count { factors: 0, moments: 0 };
-        manifold.factors(0..width, &mut count);
-        count
-    }
-}
-
-impl FactorVisitor for Count {
-    fn factor<M: Steps>(&mut self, manifold: &M, columns: std::ops::Range<usize>) {
-        self.factors += 1;
-        self.moments += manifold.moments(columns.len());
     }
 }

@@ -9,21 +9,17 @@ use cotangent_layers::{
     FeedForward, Geometry, GraphConvolution, Gru, Linear, LogisticRegression, Lstm, PoincareLinear, Rnn,
     Sequence, UnidirectionalRegression, exp0, log0,
 };
-use cotangent_manifolds::{Euclidean, Module, Param, Path, PoincareBall, Steps, Visitor};
+use cotangent_manifolds::{Euclidean, Module, PoincareBall};
 
 use super::*;
 
 /// The ids of a module's parameters by name.
 fn ids<T: Float>(module: &impl Module<T>) -> HashMap<String, ParamId> {
-    struct Ids(HashMap<String, ParamId>);
-    impl<T: Float> Visitor<T> for Ids {
-        fn param<M: Steps>(&mut self, path: &str, param: &Param<M, T>) {
-            self.0.insert(param.called(path).to_owned(), param.id());
-        }
-    }
-    let mut ids = Ids(HashMap::new());
-    module.visit(&mut Path::root(), &mut ids);
-    ids.0
+    let mut ids = HashMap::new();
+    module.each(|path, param| {
+        ids.insert(param.called(path).to_owned(), param.id());
+    });
+    ids
 }
 
 /// Compares the gradient of a loss with respect to every parameter, and to an input, with finite

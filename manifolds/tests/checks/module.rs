@@ -1,7 +1,7 @@
 //! Modules: the names of their parameters, and states that do not fit.
 
 use cotangent_engine::{Float, Tensor};
-use cotangent_manifolds::{Euclidean, Module, Param, Path, PoincareBall, Product, Sphere, Steps, VisitorMut};
+use cotangent_manifolds::{Euclidean, Module, Param, PoincareBall, Product, Sphere};
 
 type State = Vec<(String, Tensor<f64>)>;
 
@@ -29,15 +29,9 @@ fn paths_are_names_in_order() {
     let ours = names(&many);
     assert_eq!(ours[..4], ["0.weight", "1.weight", "1.points", "2.weight"]);
     assert_eq!(ours[17], "11.points");
-    struct Seen(Vec<String>);
-    impl VisitorMut<f64> for Seen {
-        fn param<M: Steps>(&mut self, path: &str, _: &mut Param<M, f64>) {
-            self.0.push(path.to_owned());
-        }
-    }
-    let mut seen = Seen(Vec::new());
-    many.visit_mut(&mut Path::root(), &mut seen);
-    assert_eq!(seen.0, ours);
+    let mut seen = Vec::new();
+    many.each_mut(|path, _| seen.push(path.to_owned()));
+    assert_eq!(seen, ours);
     let pair = (Box::new(layer(0.1)), [layer(0.0)]);
     assert_eq!(names(&pair), ["0.weight", "0.points", "1.0.weight"]);
     assert_eq!(names(&layer(0.0).weight), ["weight"]);
@@ -113,15 +107,12 @@ struct Pair(Weight<f64>, Encoder<Weight<f64>>);
 #[test]
 fn derived_walks_name_fields() {
     fn check(mut module: impl Module<f64>, expected: &[&str]) {
-        struct Fill(f64);
-        impl VisitorMut<f64> for Fill {
-            fn param<M: Steps>(&mut self, _: &str, param: &mut Param<M, f64>) {
-                self.0 += 1.0;
-                param.value_mut().data_mut().fill(self.0);
-            }
-        }
         assert_eq!(names(&module), expected);
-        module.visit_mut(&mut Path::root(), &mut Fill(0.0));
+        let mut number = 0.0;
+        module.each_mut(|_, param| {
+            number += 1.0;
+            param.value_mut().data_mut().fill(number);
+        });
         let found: Vec<f64> = module.state().iter().map(|(_, value)| value.data()[0]).collect();
         assert_eq!(found, (1..=expected.len()).map(|i| i as f64).collect::<Vec<_>>());
     }

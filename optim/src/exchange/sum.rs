@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use cotangent_engine::{Float, GradientView, ParamId};
-use cotangent_manifolds::{Module, Param, Path, Steps, Visitor};
+use cotangent_manifolds::Module;
 
 use crate::Accumulated;
 use crate::accumulate::Sum;
@@ -82,19 +82,15 @@ const NONE: u8 = 0;
 const DENSE: u8 = 1;
 const ROWS: u8 = 2;
 
-impl<T: Float> Visitor<T> for Tables {
-    fn param<M: Steps>(&mut self, _: &str, param: &Param<M, T>) {
-        let (elements, width) = (param.value().len(), param.value().width());
-        let rows = elements.checked_div(width).unwrap_or(0);
-        self.tables.push(Table { id: param.id(), rows, width, before: self.elements });
-        self.elements += elements;
-    }
-}
-
 impl Tables {
     fn new<T: Float, N: Module<T>>(module: &N, ranks: usize) -> Self {
         let mut tables = Tables { tables: Vec::new(), elements: 0, ranks };
-        module.visit(&mut Path::root(), &mut tables);
+        module.each(|_, param| {
+            let (elements, width) = (param.value().len(), param.value().width());
+            let rows = elements.checked_div(width).unwrap_or(0);
+            tables.tables.push(Table { id: param.id(), rows, width, before: tables.elements });
+            tables.elements += elements;
+        });
         tables
     }
 
