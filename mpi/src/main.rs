@@ -10,9 +10,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use cotangent::optim::exchange::Exchange;
+use cotangent_apps_common::{print, ranks};
 use cotangent_apps_text::{lm, transformer};
 use cotangent_apps_vision::{dit, vit};
-use cotangent_apps_common::{print, ranks};
 
 use world::World;
 
