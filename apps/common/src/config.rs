@@ -41,15 +41,16 @@ pub fn parse<C: Args>(arguments: &[&str]) -> C {
 /// # Panics
 /// If a configuration cannot be written as JSON.
 pub fn difference<C: Args + Serialize>(theirs: &C, ours: &C, except: &[&str]) -> Option<String> {
-    let values = [theirs, ours].map(|config| serde_json::json!(config));
-    difference_of_values(C::augment_args(Command::new("config")), values, except)
+    let [theirs, ours] = [theirs, ours].map(|config| serde_json::json!(config));
+    json_difference::<C>(&theirs, &ours, except)
 }
 
-/// Same as [`difference`], of what the configurations of a command print.
-pub(crate) fn difference_of_values(command: Command, values: [Value; 2], except: &[&str]) -> Option<String> {
-    let [theirs, ours] = values.map(|value| {
+/// Same as [`difference`], of configurations as JSON.
+pub fn json_difference<C: Args>(theirs: &Value, ours: &Value, except: &[&str]) -> Option<String> {
+    let command = C::augment_args(Command::new("config"));
+    let [theirs, ours] = [theirs, ours].map(|value| {
         let mut fields = Map::new();
-        flatten(value, &mut fields);
+        flatten(value.clone(), &mut fields);
         fields
     });
     let differs = |name: &&str| !except.contains(name) && theirs.get(*name) != ours.get(*name);

@@ -2,14 +2,14 @@
 //! as a [`Task`].
 
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use cotangent::optim::train::{Batches, Goal, History, Progress};
+use cotangent::optim::train::{Batches, Goal, History, Progress, TrainError};
 use cotangent::prelude::*;
 use serde::Serialize;
 
-use crate::error::Result;
+use crate::error::{AppError, Result};
 use crate::options::{self, RunOptions};
 use crate::progress::{self, Figure};
 use crate::seeds::{self, Summary};
@@ -270,27 +270,48 @@ fn epochs<K: Task>(
     if !options.resume {
         task.prepare(model, tape)?;
     }
-    // A loss that cannot be computed is NaN, which ends the training; then the cause is the error.
-    let failure = OnceLock::new();
+    // A loss that cannot be computed is NaN, which ends the training; then its cause is the error. Of several
+    // parts of a batch that fail, the one with the least item is reported, whichever failed first.
+    let failure = Mutex::new(None::<(u32, AppError)>);
     let history = trainer.run(
         model,
         &mut optimiser,
         &batches,
         |model, tape, items| {
             task.loss(model, tape, items).unwrap_or_else(|error| {
-                let _ = failure.set(error);
+                let mut failure = failure.lock().unwrap_or_else(PoisonError::into_inner);
+                let least = items.iter().copied().min().unwrap_or(u32::MAX);
+                if failure.as_ref().is_none_or(|&(item, _)| least < item) {
+                    *failure = Some((least, error));
+                }
                 tape.scalar(f64::NAN)
             })
         },
         |model, before| Ok(task.validate(model, before, tape)?),
     );
     drop(trainer);
-    if let Some(error) = failure.into_inner() {
-        return Err(error);
-    }
-    let history = history?;
+    let failure = failure.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let history = history.map_err(|error| cause_of(error, failure, options))?;
     progress.finish();
     Ok(history)
+}
+
+/// The error of a training: the failure of a loss, of whichever rank, and what was kept; or the one that
+/// ended it.
+fn cause_of(error: TrainError, failure: Option<(u32, AppError)>, options: &RunOptions) -> AppError {
+    let TrainError::Diverged { ref kept, .. } = error else { return error.into() };
+    let own = failure.map_or(String::new(), |(_, failure)| failure.to_string());
+    let all = match &options.ranks {
+        Some(ranks) => ranks.all_gather(own.as_bytes()).unwrap_or_default(),
+        None => vec![own.into_bytes()],
+    };
+    match all.iter().find(|text| !text.is_empty()) {
+        Some(text) => {
+            let kept = kept.as_ref().map_or(String::new(), |kept| format!("; {kept}"));
+            AppError::usage(format!("{}{kept}", String::from_utf8_lossy(text)))
+        }
+        None => error.into(),
+    }
 }
 
 /// The seconds that the steps after `done` take, if each takes as long as those between `before` and `done`,
@@ -391,6 +412,10 @@ mod tests {
         validations: Vec<f64>,
         /// The number of epochs after which it ends.
         ends: usize,
+        /// The step, counted from 0, whose loss cannot be computed.
+        fails: usize,
+        /// Whether the loss is infinite.
+        infinite: bool,
         steps: AtomicUsize,
         prepared: AtomicUsize,
         /// The number after each epoch.
@@ -406,6 +431,8 @@ mod tests {
                 checkpoint_each_epoch: false,
                 validations: validations.to_vec(),
                 ends: usize::MAX,
+                fails: usize::MAX,
+                infinite: false,
                 steps: AtomicUsize::new(0),
                 prepared: AtomicUsize::new(0),
                 seen: Mutex::new(Vec::new()),
@@ -456,8 +483,11 @@ mod tests {
             Ok(())
         }
         fn loss<'t>(&self, model: &Self::Model, tape: &'t Tape<f64>, _: &[u32]) -> Result<Var<'t, f64>> {
-            self.steps.fetch_add(1, Ordering::Relaxed);
-            Ok((*model.on(tape) - 3.0).square().sum())
+            if self.steps.fetch_add(1, Ordering::Relaxed) == self.fails {
+                return Err(AppError::usage("no such number"));
+            }
+            let factor = if self.infinite { f64::INFINITY } else { 1.0 };
+            Ok((*model.on(tape) - 3.0).square().sum() * factor)
         }
         fn validate(&self, model: &mut Self::Model, before: &History, _: &mut Tape<f64>) -> Result<f64> {
             let found = self.validations.get(before.epochs.len()).copied();
@@ -521,6 +551,21 @@ mod tests {
             assert_eq!(toy.steps.load(Ordering::Relaxed), steps);
             assert_eq!([failing, toy].map(|toy| toy.prepared.into_inner()), [1, 0]);
         }
+    }
+
+    /// The error is that of the loss, and says what was kept; a loss that is no number has its own.
+    #[test]
+    fn a_loss_that_fails_ends_the_training() {
+        let directory = tempfile::tempdir().unwrap();
+        let failing = Toy { checkpoint_each_epoch: true, fails: 7, ..Toy::new(&[1.0; 4]) };
+        let error = failing.fit(directory.path(), false).unwrap_err().to_string();
+        assert!(error.starts_with("no such number; ") && error.contains("step 5"), "{error}");
+        let toy = Toy { checkpoint_each_epoch: true, ..Toy::new(&[1.0; 4]) };
+        toy.fit(directory.path(), true).unwrap();
+        assert_eq!(toy.steps.load(Ordering::Relaxed), 15);
+        let infinite = Toy { infinite: true, ..Toy::new(&[1.0; 4]) };
+        let error = infinite.fit(directory.path(), false).unwrap_err().to_string();
+        assert!(error.starts_with("training stopped at step 1: "), "{error}");
     }
 
     #[test]

@@ -4,10 +4,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::{Args, Command};
+use clap::Args;
 use cotangent::optim::train::{Progress, Trainer};
 use cotangent::prelude::Device;
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::command_line::{OUT, RUN};
 use crate::config;
@@ -84,26 +85,28 @@ impl TrainingOptions {
     }
 }
 
-/// The configuration of a training. A checkpoint holds it as the JSON of `metrics.json`.
+/// The configuration of a training. The checkpoint of a trainer holds it as JSON, as `metrics.json` does.
 pub trait TrainingConfig: Args + Clone + Serialize {
     /// What errors call the data: "pairs".
     const DATA: &'static str;
-    /// Options that a resumed run may have otherwise.
-    const FREE: &'static [&'static str] = &[];
 
     /// The number of epochs, and the seed.
     fn epochs_and_seed(&self) -> (u64, u64);
 
-    /// The option that a field of this name is set by.
-    fn option(field: String) -> String {
-        field
+    /// The name of the first option whose value differs between two configurations, given as JSON, if any:
+    /// that of a checkpoint, and that of the run that is to continue it. A run is resumed only if there is
+    /// none.
+    fn difference(theirs: &Value, ours: &Value) -> Option<String> {
+        config::json_difference::<Self>(theirs, ours, &[])
     }
+}
 
-    /// The name of the first option whose value differs from `other`'s, if any. A run can be resumed only if
-    /// none does.
-    fn difference(&self, other: &Self) -> Option<String> {
-        config::difference(self, other, Self::FREE).map(Self::option)
-    }
+/// The name of the first option that keeps a run of one configuration from continuing one of another, if any.
+///
+/// # Panics
+/// If a configuration cannot be written as JSON.
+pub fn difference<C: TrainingConfig>(theirs: &C, ours: &C) -> Option<String> {
+    C::difference(&serde_json::json!(theirs), &serde_json::json!(ours))
 }
 
 /// What a checkpoint says of its run: the configuration as JSON, and the fingerprint of the data. It is one
@@ -113,9 +116,7 @@ pub type RunText = (String, u32);
 /// Checks that a checkpoint is of a run of this configuration on this data.
 fn same_run<C: TrainingConfig>(found: &RunText, ours: &RunText) -> std::result::Result<(), String> {
     let value = |text: &str| serde_json::from_str(text).map_err(|error| format!("no configuration: {error}"));
-    let values = [value(&found.0)?, value(&ours.0)?];
-    let command = C::augment_args(Command::new("config"));
-    let difference = config::difference_of_values(command, values, C::FREE).map(C::option);
+    let difference = C::difference(&value(&found.0)?, &value(&ours.0)?);
     options::same_run(difference.as_deref(), [found.1, ours.1], C::DATA)
 }
 

@@ -7,6 +7,7 @@
 //! | [`graph_tasks`] | questions about the nodes of a graph |
 //! | [`graph_tasks::disc`] | random hyperbolic graphs |
 //! | [`graph_tasks::links`] | link prediction by graph convolution |
+//! | [`attention`] | the options of attention: score, weights, aggregation |
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]

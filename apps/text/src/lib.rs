@@ -9,6 +9,7 @@
 //! | [`transformer::heatmap`] | pictures of attention |
 //! | [`lm`] | language models |
 //! | [`lm::text`], [`lm::vocabulary`] | their text and its tokens |
+//! | [`attention`] | the options of attention: score, weights, aggregation |
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]

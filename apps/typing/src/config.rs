@@ -7,6 +7,7 @@ pub use cotangent_apps_common::space::Space;
 use cotangent_apps_common::training::TrainingConfig;
 use cotangent_apps_common::{config, options};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::words::VectorKind;
 
@@ -332,17 +333,21 @@ impl TypingConfig {
 
 impl TrainingConfig for TypingConfig {
     const DATA: &'static str = "mentions";
-    // The dimensions say more than their size does.
-    const FREE: &'static [&'static str] = &["size"];
 
     fn epochs_and_seed(&self) -> (u64, u64) {
         (self.epochs, self.seed)
+    }
+
+    /// The dimensions say more than their size does.
+    fn difference(theirs: &Value, ours: &Value) -> Option<String> {
+        config::json_difference::<Self>(theirs, ours, &["size"])
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cotangent_apps_common::training::difference;
 
     #[test]
     fn sizes_are_those_of_table_8() {
@@ -364,7 +369,7 @@ mod tests {
         assert!(error(TypingConfig { word_radius: 1.5, ..base() }).starts_with("--word-radius 1.5"));
         assert!(error(TypingConfig { sharpness: f64::INFINITY, ..base() }).starts_with("--sharpness inf"));
         assert_eq!(
-            base().difference(&TypingConfig { sharpness: 0.01, ..base() }),
+            difference(&base(), &TypingConfig { sharpness: 0.01, ..base() }),
             Some("sharpness".to_owned())
         );
         let huge = error(TypingConfig { char_dim: usize::MAX, ..base() });
@@ -378,7 +383,7 @@ mod tests {
         assert!(error(TypingConfig { lr_floor: f64::NAN, ..base() }).starts_with("--lr-floor NaN"));
         assert!(error(TypingConfig { regression: Regression::Usual, ..base() }).contains("--mlr euclidean"));
         assert!(error(TypingConfig { context_words: 4, ..base() }).starts_with("--context-words 4"));
-        assert_eq!(base().difference(&TypingConfig { clip: 4.0, ..base() }), Some("clip".to_owned()));
-        assert_eq!(base().difference(&base()), None);
+        assert_eq!(difference(&base(), &TypingConfig { clip: 4.0, ..base() }), Some("clip".to_owned()));
+        assert_eq!(difference(&base(), &base()), None);
     }
 }

@@ -12,7 +12,7 @@ use cotangent::prelude::Manifold;
 use cotangent_apps_common::command_line::RUN;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::precision::Precision;
-use cotangent_apps_common::training::TrainingConfig;
+use cotangent_apps_common::training::{self, TrainingConfig};
 use cotangent_apps_common::{metrics, note, options, output, ranks, say};
 
 use crate::evaluate::reconstruction::Sample;
@@ -207,7 +207,11 @@ fn checkpoint(directory: &Path, config: &EmbeddingConfig) -> Result<State> {
     let path = directory.join(CHECKPOINT);
     std::fs::metadata(&path).map_err(AppError::io(&path))?;
     let state = State::read(directory)?;
-    let same = options::same_run(state.config.difference(config).as_deref(), [0, 0], EmbeddingConfig::DATA);
+    let same = options::same_run(
+        training::difference(&state.config, config).as_deref(),
+        [0, 0],
+        EmbeddingConfig::DATA,
+    );
     same.map_err(|message| AppError::content(&path, format!("the checkpoint does not fit: {message}")))?;
     let ours = cotangent::engine::instruction_set();
     if state.instruction_set != ours {

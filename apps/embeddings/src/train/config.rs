@@ -10,6 +10,7 @@ use cotangent_apps_common::options;
 use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::training::TrainingConfig;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::train::all_pairs::AllPairs;
 use crate::train::initial_points::Start;
@@ -114,15 +115,21 @@ impl TrainingConfig for EmbeddingConfig {
     }
 
     /// The number of epochs may differ if the rate does not depend on it.
-    fn difference(&self, other: &Self) -> Option<String> {
-        let except: &[&str] = if self.lr_floor == 1.0 { &["epochs"] } else { &[] };
-        if self.geometry != other.geometry {
-            return Some("model, --kappa".to_owned());
+    fn difference(theirs: &Value, ours: &Value) -> Option<String> {
+        let parsed = |value: &Value| serde_json::from_value::<Self>(value.clone());
+        let mut except: &[&str] = &[];
+        if let (Ok(theirs), Ok(ours)) = (parsed(theirs), parsed(ours)) {
+            if theirs.geometry != ours.geometry {
+                return Some("model, --kappa".to_owned());
+            }
+            if theirs.objective != ours.objective {
+                return Some("loss, --cone-size, --margin, --radius or --temperature".to_owned());
+            }
+            if theirs.lr_floor == 1.0 {
+                except = &["epochs"];
+            }
         }
-        if self.objective != other.objective {
-            return Some("loss, --cone-size, --margin, --radius or --temperature".to_owned());
-        }
-        config::difference(self, other, except)
+        config::json_difference::<Self>(theirs, ours, except)
     }
 }
 
@@ -226,6 +233,7 @@ pub(crate) fn default_config() -> EmbeddingConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cotangent_apps_common::training::difference;
 
     #[test]
     fn the_rate_falls_after_the_burn_in() {
@@ -246,7 +254,7 @@ mod tests {
         let burning = EmbeddingConfig { burn_in: u64::MAX, ..default_config() };
         assert_eq!([0, 299].map(|epoch| burning.schedule().factor(epoch)), [0.01, 0.01]);
         let longer = EmbeddingConfig { epochs: 30, ..config.clone() };
-        assert_eq!(longer.difference(&config).as_deref(), Some("epochs"));
-        assert_eq!(EmbeddingConfig { epochs: 30, ..default_config() }.difference(&default_config()), None);
+        assert_eq!(difference(&longer, &config).as_deref(), Some("epochs"));
+        assert_eq!(difference(&EmbeddingConfig { epochs: 30, ..default_config() }, &default_config()), None);
     }
 }

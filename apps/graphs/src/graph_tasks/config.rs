@@ -11,6 +11,7 @@ use cotangent_apps_common::space::Space;
 use cotangent_apps_common::training::TrainingConfig;
 use cotangent_apps_common::{config, memory, options};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::curriculum::Curriculum;
 use super::disc::Disc;
@@ -345,9 +346,13 @@ impl GraphTasksConfig {
 
 impl TrainingConfig for GraphTasksConfig {
     const DATA: &'static str = "graphs";
-    const FREE: &'static [&'static str] = &["epochs", "lesson_epochs"];
 
     fn epochs_and_seed(&self) -> (u64, u64) {
         (self.epochs, self.seed)
+    }
+
+    /// A resumed run may have more epochs, and longer lessons.
+    fn difference(theirs: &Value, ours: &Value) -> Option<String> {
+        config::json_difference::<Self>(theirs, ours, &["epochs", "lesson_epochs"])
     }
 }

@@ -6,7 +6,7 @@ use cotangent::module::{Path, Visitor};
 use cotangent::prelude::*;
 use cotangent_apps_common::config;
 use cotangent_apps_common::space::Space;
-use cotangent_apps_common::training::TrainingConfig;
+use cotangent_apps_common::training::difference;
 
 use super::answers::answer;
 use super::config::GraphTasksConfig;
@@ -184,8 +184,8 @@ fn lessons_are_parsed_and_checked() {
         assert!(error.to_string().contains(message), "{error}");
     }
     let (base, longer) = (config("--curriculum 30"), config("--curriculum 30 --epochs 50 --lesson-epochs 9"));
-    assert_eq!(base.difference(&longer), None);
-    assert_eq!(base.difference(&config("--curriculum 60")).as_deref(), Some("curriculum"));
+    assert_eq!(difference(&base, &longer), None);
+    assert_eq!(difference(&base, &config("--curriculum 60")).as_deref(), Some("curriculum"));
     let read: GraphTasksConfig = serde_json::from_value(serde_json::json!(longer)).unwrap();
     assert_eq!(read, longer);
 }

@@ -10,6 +10,7 @@ use cotangent_apps_common::precision::Precision;
 pub use cotangent_apps_common::space::Space;
 use cotangent_apps_common::training::TrainingConfig;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// The recurrent layer that reads sentences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -265,8 +266,8 @@ impl TrainingConfig for GruConfig {
     }
 
     /// One option says the curvature and whether it is learned.
-    fn option(field: String) -> String {
-        field.replace("learn-kappa", "kappa")
+    fn difference(theirs: &Value, ours: &Value) -> Option<String> {
+        config::json_difference::<Self>(theirs, ours, &[]).map(|name| name.replace("learn-kappa", "kappa"))
     }
 }
 

@@ -3,7 +3,7 @@
 use cotangent::prelude::*;
 use cotangent_apps_common::attention::{AggregateOption, MapOption, Scores, ValuesOption};
 use cotangent_apps_common::config;
-use cotangent_apps_common::training::TrainingConfig;
+use cotangent_apps_common::training::difference;
 
 use super::agent::{Agent, Decisions, Policy, best_values, training_cities};
 use super::config::{TourConfig, TourGeometry};
@@ -253,7 +253,7 @@ fn a_geometry_decides_the_parts_of_attention() {
     assert_eq!(parts(&euclidean), (AggregateOption::Euclidean, ValuesOption::Exp, None));
     assert_eq!(polar.clone().in_geometry(TourGeometry::Weierstrass), weierstrass);
     assert_eq!(euclidean.clone().in_geometry(TourGeometry::Polar), polar);
-    assert_eq!(polar.difference(&euclidean).as_deref(), Some("geometry"));
+    assert_eq!(difference(&polar, &euclidean).as_deref(), Some("geometry"));
     // As many numbers, but for what is learned of the sharpness: nobody's count differs.
     let counts = [&polar, &weierstrass, &euclidean].map(|config| agent(config).online.count());
     assert_eq!((counts[0], counts[1]), (counts[2], counts[2]));

@@ -6,6 +6,7 @@ use cotangent_apps_common::error::Result;
 use cotangent_apps_common::training::TrainingConfig;
 use cotangent_apps_common::{config, options};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use cotangent_apps_attention::body::{Body, NormOption, PositionsOption, head_dims};
 use cotangent_apps_common::attention::{AttentionOptions, Scores};
@@ -204,10 +205,14 @@ impl TransformerConfig {
 
 impl TrainingConfig for TransformerConfig {
     const DATA: &'static str = "text";
-    const FREE: &'static [&'static str] = &["epochs"];
 
     fn epochs_and_seed(&self) -> (u64, u64) {
         (self.epochs, self.seed)
+    }
+
+    /// A resumed run may have more epochs.
+    fn difference(theirs: &Value, ours: &Value) -> Option<String> {
+        config::json_difference::<Self>(theirs, ours, &["epochs"])
     }
 }
 
