@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Cursor, Read, Seek};
+use std::io::{BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use cotangent_apps_common::error::{AppError, Result};
@@ -17,20 +17,21 @@ use crate::raster::Raster;
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
 const JPEG: &[u8] = &[0xff, 0xd8, 0xff];
 
-/// The largest side of a picture, in pixels.
+/// The largest side of a JPEG file, in pixels.
 const LONGEST: usize = 65_535;
 
-/// Bytes that a PNG file may ask for, beside its pixels.
-const ALLOWANCE: usize = 1 << 30;
+/// The largest number of bytes that a picture may have when it is decoded; and that a PNG file may ask for
+/// beside them. A file of a few bytes can claim any number.
+const LARGEST: usize = 1 << 29;
 
 /// What is wrong with the content of a file.
 type Damage = Box<dyn Error + Send + Sync>;
 
 /// Reads a PNG or JPEG file; its content says which it is. Transparency is left out, and of 16 bits the first
-/// 8 are kept.
+/// 8 are kept. What is missing at the end of a JPEG file is grey.
 ///
 /// # Errors
-/// If it cannot be read, or is no such picture.
+/// If it cannot be read, is no such picture, or has more than 2²⁹ bytes of pixels.
 pub fn read(path: &Path) -> Result<Raster> {
     let bytes = std::fs::read(path).map_err(AppError::io(path))?;
     let decoded = match &bytes {
@@ -41,33 +42,38 @@ pub fn read(path: &Path) -> Result<Raster> {
     decoded.map_err(damaged(path))
 }
 
-/// What the beginning of a PNG or JPEG file says.
+/// What a PNG or JPEG file says without its pixels.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Header {
+pub struct Header {
     /// 1 if the picture is grey, otherwise 3.
-    pub(crate) channels: usize,
-    /// A checksum of the first bytes.
-    pub(crate) checksum: u32,
+    pub channels: usize,
+    /// A checksum of the file's length, its first and its last bytes, by which another picture is known.
+    pub checksum: u32,
 }
 
-/// Number of bytes at the beginning of a file that its checksum is of.
-const START: u64 = 4096;
+/// Number of bytes at each end of a file that its checksum is of.
+const END: u64 = 4096;
 
-/// Reads the beginning of a PNG or JPEG file.
+/// Reads the header of a PNG or JPEG file.
 ///
 /// # Errors
-/// If it cannot be read, or its header is none of such a picture.
-pub(crate) fn read_header(path: &Path) -> Result<Header> {
+/// If the file cannot be read, or does not begin as such a picture.
+pub fn read_header(path: &Path) -> Result<Header> {
     let mut file = BufReader::new(File::open(path).map_err(AppError::io(path))?);
-    let mut start = Vec::new();
-    file.by_ref().take(START).read_to_end(&mut start).map_err(AppError::io(path))?;
+    let (mut start, mut hasher) = (Vec::new(), crc32fast::Hasher::new());
+    file.by_ref().take(END).read_to_end(&mut start).map_err(AppError::io(path))?;
+    let length = file.seek(SeekFrom::End(0)).map_err(AppError::io(path))?;
+    let mut end = Vec::new();
+    file.seek(SeekFrom::Start(length.saturating_sub(END))).map_err(AppError::io(path))?;
+    file.by_ref().take(END).read_to_end(&mut end).map_err(AppError::io(path))?;
     file.rewind().map_err(AppError::io(path))?;
+    [&length.to_le_bytes()[..], &start, &end].iter().for_each(|bytes| hasher.update(bytes));
     let channels = match &start {
         _ if start.starts_with(PNG) => png_reader(file).map(|reader| channels_of(&reader).1),
         _ if start.starts_with(JPEG) => jpeg_decoder(file).map(|(_, channels)| channels),
         _ => return Err(AppError::content(path, "neither a PNG nor a JPEG file")),
     };
-    Ok(Header { channels: channels.map_err(damaged(path))?, checksum: crc32fast::hash(&start) })
+    Ok(Header { channels: channels.map_err(damaged(path))?, checksum: hasher.finalize() })
 }
 
 fn damaged(path: &Path) -> impl FnOnce(Damage) -> AppError + '_ {
@@ -76,7 +82,7 @@ fn damaged(path: &Path) -> impl FnOnce(Damage) -> AppError + '_ {
 
 /// A decoder to bytes, after the header.
 fn png_reader<R: BufRead + Seek>(content: R) -> std::result::Result<png::Reader<R>, Damage> {
-    let mut decoder = png::Decoder::new_with_limits(content, Limits { bytes: ALLOWANCE });
+    let mut decoder = png::Decoder::new_with_limits(content, Limits { bytes: LARGEST });
     decoder.set_transformations(Transformations::normalize_to_color8());
     Ok(decoder.read_info()?)
 }
@@ -95,7 +101,8 @@ fn channels_of<R: BufRead + Seek>(reader: &png::Reader<R>) -> (usize, usize) {
 fn decode_png(bytes: &[u8]) -> std::result::Result<Raster, Damage> {
     let mut reader = png_reader(Cursor::new(bytes))?;
     let (decoded, kept) = channels_of(&reader);
-    let mut pixels = vec![0; reader.output_buffer_size().ok_or("too many pixels")?];
+    let size = reader.output_buffer_size().filter(|&bytes| bytes <= LARGEST);
+    let mut pixels = vec![0; size.ok_or("too many pixels")?];
     let frame = reader.next_frame(&mut pixels)?;
     let [height, width] = [frame.height, frame.width].map(|length| length as usize);
     if decoded > kept {
@@ -110,6 +117,10 @@ fn jpeg_decoder<R: BufRead + Seek>(content: R) -> std::result::Result<(JpegDecod
     let mut decoder = JpegDecoder::new_with_options(content, options);
     decoder.decode_headers().map_err(|error| format!("{error:?}"))?;
     let channels = if decoder.input_colorspace() == Some(ColorSpace::Luma) { 1 } else { 3 };
+    let (width, height) = decoder.dimensions().ok_or("no size")?;
+    if width * height * channels > LARGEST {
+        return Err("too many pixels".into());
+    }
     Ok((decoder, channels))
 }
 
@@ -139,4 +150,9 @@ pub fn png(picture: &Raster) -> Vec<u8> {
     });
     written.expect("a picture in memory");
     file
+}
+
+/// A picture as a PNG file within a drawing: what `href` of an SVG image takes.
+pub fn data_url(picture: &Raster) -> String {
+    format!("data:image/png;base64,{}", base64::encode(png(picture)))
 }

@@ -37,6 +37,7 @@ impl Reading {
     /// Checks that so many pictures from folders fit in memory, unless they stay in their files.
     pub(crate) fn check_memory(&self, count: usize) -> Result<()> {
         if self.lazy {
+            // Those of a batch are checked by the application.
             return Ok(());
         }
         let hint = |error: AppError| AppError::usage(format!("{error}; --lazy keeps them in their files"));

@@ -62,7 +62,7 @@ pub(crate) fn read_test(directory: &Path, reading: &Reading, classes: &[String])
 /// their files.
 ///
 /// # Errors
-/// If there is none, or one is no picture.
+/// If there is none, or the header of one is none of a picture.
 pub fn read_all(directory: &Path, side: usize) -> Result<Pictures> {
     let (mut folders, mut files) = (vec![directory.to_owned()], Vec::new());
     while let Some(folder) = folders.pop() {

@@ -168,7 +168,7 @@ impl<N: PictureNumber> Pictures<N> {
         memory::check(&[("image-size", side)], &format!("{count} pictures"), bytes)
     }
 
-    /// Adds the pictures to a checksum; of files, their names and first bytes.
+    /// Adds the pictures to a checksum; of files, their names, lengths and both ends.
     pub fn fingerprint(&self, hasher: &mut Hasher) {
         hasher.update(&(self.size() as u64).to_le_bytes());
         match &self.pixels {

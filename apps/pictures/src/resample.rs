@@ -1,11 +1,11 @@
 //! Pictures that are moved, turned and sheared.
 
-/// What comes into a picture from outside.
+/// The value of pixels outside a picture.
 const OUTSIDE: f32 = 0.5;
 
-/// Takes each pixel of `[height, width, channels]` from another place, between pixels linearly. The map takes
-/// row and column, counted from the middle in parts of the size, to where the pixel comes from; each of its two
-/// rows has a factor of the row, a factor of the column, and a shift.
+/// Takes each pixel of `[height, width, channels]` from another place, between pixels linearly. `map` has a
+/// line for the row of that place and one for its column: a factor of the pixel's row, one of its column, and
+/// a shift. Rows and columns are counted from the middle, in parts of the size.
 pub fn resample(pixels: &mut [f32], [height, width, channels]: [usize; 3], map: [[f32; 3]; 2]) {
     let before = pixels.to_vec();
     let sizes = [height, width].map(|size| size as f32);

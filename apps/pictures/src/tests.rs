@@ -405,8 +405,8 @@ fn pictures_may_stay_in_their_files() {
     // Another file of the same name is another picture; one that is gone or damaged is an error then.
     let first = lazy.fingerprint();
     write(&d, "train/a/1.png", &codec::png(&grey(1, 14, 6)));
-    let again = PictureData::read(d.path(), &Reading { lazy: true, ..READING }).unwrap();
-    assert!(again.fingerprint() != first);
+    let changed = PictureData::read(d.path(), &Reading { lazy: true, ..READING }).unwrap();
+    assert!(changed.fingerprint() != first);
     for i in 0..4 {
         write(&d, &format!("train/a/{i}.png"), &codec::png(&grey(9, 12, 6))[..60]);
         fs::remove_file(d.path().join(format!("train/b/{i}.png"))).unwrap();
@@ -471,9 +471,20 @@ fn files_are_read_as_by_another_program() {
         let written = image::load_from_memory_with_format(&codec::png(&ours), ImageFormat::Png).unwrap();
         assert_eq!(pixels(&written), ours.pixels(), "{name}");
     }
-    // A JPEG file without its end, and one without its pixels.
+    // A file that ends within its header, and one that claims more pixels than memory holds.
     let mut jpeg = Vec::new();
     JpegEncoder::new_with_quality(&mut jpeg, 90).encode_image(&picture).unwrap();
     let cut = write(&d, "cut.jpg", &jpeg[..200]);
     assert!(codec::read(&cut).unwrap_err().to_string().contains("cut.jpg: a damaged picture: "));
+    let mut large = Vec::new();
+    let mut encoder = png::Encoder::new(&mut large, 1 << 20, 1 << 20);
+    encoder.set_color(png::ColorType::Rgb);
+    drop(encoder.write_header().unwrap());
+    let large = write(&d, "large.png", &large);
+    assert!(
+        codec::read(&large)
+            .unwrap_err()
+            .to_string()
+            .ends_with("large.png: a damaged picture: too many pixels")
+    );
 }

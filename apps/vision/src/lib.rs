@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`vit`] | vision transformers, which classify pictures |
 //! | [`dit`] | diffusion transformers, which make pictures |
+//! | [`attention`] | the options of attention: score, weights, aggregation |
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]

@@ -1,8 +1,8 @@
 //! Pictures as square patches, and back: the tokens of vision transformers (Dosovitskiy et al. 2021).
 
 use cotangent_apps_common::error::{AppError, Result};
-use cotangent_apps_common::options;
-use cotangent_apps_pictures::Pictures;
+use cotangent_apps_common::{memory, options};
+use cotangent_apps_pictures::{PictureData, PictureNumber, Pictures};
 
 /// A picture, or its mirror image, cut into square patches: `[patches, patch · patch · channels]`.
 ///
@@ -22,6 +22,26 @@ pub(crate) fn patches_of(
     }
     cut_patches(&picture, [pictures.side, pictures.channels, patch], &mut patches, |x| x);
     Ok(patches)
+}
+
+/// Checks that pictures that are to stay in their files do.
+///
+/// # Errors
+/// If they are no pictures of folders.
+pub(crate) fn check_lazy<N: PictureNumber>(lazy: bool, data: &PictureData<N>) -> Result<()> {
+    if lazy && !data.train.is_lazy() {
+        return Err(AppError::usage("--lazy: only pictures of folders can stay in their files"));
+    }
+    Ok(())
+}
+
+/// Checks that the pictures of a batch, and the positions of their patches, fit in memory.
+///
+/// # Errors
+/// If they do not; the error names the options.
+pub(crate) fn check_memory(batch: usize, side: usize, grid: usize, width: usize) -> Result<()> {
+    let bytes = memory::bytes::<f32>(&[batch, side, side, 3]) + memory::bytes::<f32>(&[grid, grid, width]);
+    memory::check(&[("batch", batch), ("image-size", side)], "the pictures of a batch", bytes)
 }
 
 /// Checks the side of patches, and of the pictures if it is known.

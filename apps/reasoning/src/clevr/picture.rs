@@ -21,20 +21,20 @@ const TURN: f32 = 0.05;
 pub struct Picture {
     /// What it shows.
     pub scene: Scene,
-    /// Its file; if there is none, it is drawn.
-    pub file: Option<PathBuf>,
+    /// Its file, and a checksum of it; if there is none, it is drawn.
+    pub file: Option<(PathBuf, u32)>,
     /// Height and width that it is brought to, in pixels.
     pub side: usize,
 }
 
 impl Picture {
-    /// Red, green and blue of every pixel.
+    /// Its pixels: red, green and blue, or grey if its file is.
     ///
     /// # Errors
     /// If the file cannot be read, or is no picture.
     pub fn raster(&self) -> Result<Raster> {
         match &self.file {
-            Some(file) => Ok(codec::read(file)?.square(Fit::Squeezed, self.side)),
+            Some((file, _)) => Ok(codec::read(file)?.square(Fit::Squeezed, self.side)),
             None => Ok(drawing::draw(&self.scene, self.side)),
         }
     }

@@ -1,8 +1,8 @@
 //! Random scenes: where objects stand, and what they look like.
 //!
 //! The rules are those of the published generator (Johnson et al. 2017, section 3.1 and its program at commit
-//! f0ce2c81), which then renders a picture. What is ours: objects may hide each other, because it is not looked
-//! whether each can be seen in the picture, and they have no place in one.
+//! f0ce2c81), which then renders a picture. What is ours: objects may hide each other, because nothing checks
+//! that each can be seen in the picture, and they have no place in one.
 //!
 //! Its program divides the radius of an object named `Cube` by √2. Its own properties call the cube
 //! `SmoothCube_v2`, so it divides none, and neither does this.

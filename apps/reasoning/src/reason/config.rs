@@ -20,8 +20,8 @@ use crate::sort_of_clevr::SIDE;
 pub enum Data {
     /// Pictures of six objects, generated: Santoro et al. 2017.
     SortOfClevr,
-    /// Lists of objects with questions in English, in the form of CLEVR (Johnson et al. 2017): generated, or
-    /// the published ones, from --path.
+    /// Lists of objects, or with --pixels pictures, with questions in English, in the form of CLEVR (Johnson
+    /// et al. 2017): generated, or the published ones, from --path.
     Clevr,
 }
 
@@ -71,13 +71,13 @@ pub struct ReasonConfig {
     #[arg(long, value_enum, default_value_t = Data::SortOfClevr, help_heading = "Data")]
     pub data: Data,
     /// Directory of the published scenes and questions: scenes/CLEVR_train_scenes.json,
-    /// questions/CLEVR_train_questions.json, and the same for val; plain or gzip; with --pixels also
-    /// images/train and images/val. Those of val are the test,
-    /// the last --held-out scenes of train are the validation.
+    /// questions/CLEVR_train_questions.json, and the same for val; plain or gzip. With --pixels also
+    /// images/train and images/val. Those of val are the test, the last --held-out scenes of train are the
+    /// validation.
     #[arg(long, help_heading = "Data")]
     pub path: Option<PathBuf>,
-    /// Read pictures of CLEVR's scenes in place of lists of their objects: those in images/ of --path, or drawn
-    /// ones of generated scenes. While training they are moved and turned a little.
+    /// Read pictures of CLEVR's scenes in place of lists of their objects: those in images/ of --path, or
+    /// drawn ones of generated scenes. While training they are moved and turned a little.
     #[arg(long, help_heading = "Data")]
     pub pixels: bool,
     /// Height and width of the pictures of --pixels; those in files are squeezed to it. Santoro et al. have
@@ -138,7 +138,8 @@ pub struct ReasonConfig {
     pub read_out: Vec<usize>,
     /// Channels of the convolutions that read pictures, separated by commas [default: 32,64,128,256, with
     /// --pixels 24,24,24,24].
-    #[arg(long, value_delimiter = ',', default_values = ["32", "64", "128", "256"], hide_default_value = true)]
+    #[arg(long, value_delimiter = ',', default_values = ["32", "64", "128", "256"])]
+    #[arg(hide_default_value = true)]
     #[arg(default_values_if("pixels", "true", ["24", "24", "24", "24"]), help_heading = "Model")]
     pub channels: Vec<usize>,
     /// Dimensions of a word of a question that is read as words.
@@ -175,8 +176,8 @@ pub struct ReasonConfig {
     /// it.
     #[arg(long, default_value_t = 10.0, allow_negative_numbers = true, help_heading = "Training")]
     pub clip: f64,
-    /// Seed of initial weights, the order of scenes and dropout. Same seed, same result, for any number of
-    /// threads.
+    /// Seed of initial weights, the order of scenes, dropout and how pictures are moved. Same seed, same
+    /// result, for any number of threads.
     #[arg(long, default_value_t = 42, help_heading = "Training")]
     pub seed: u64,
 }
@@ -257,7 +258,11 @@ impl ReasonConfig {
                 Err(AppError::usage(message))
             }
             Data::SortOfClevr if self.pixels => {
-                Err(AppError::usage("--pixels: --data sort-of-clevr is pictures"))
+                Err(AppError::usage("--pixels: --data sort-of-clevr has pictures without it"))
+            }
+            Data::SortOfClevr if self.image_size != image_size => {
+                let message = format!("--image-size: pictures of --data sort-of-clevr have {SIDE} pixels");
+                Err(AppError::usage(message))
             }
             _ if self.image_size != image_size && !self.pixels => {
                 Err(AppError::usage("--image-size: --pixels is needed"))
@@ -309,17 +314,20 @@ impl ReasonConfig {
             };
         memory::training(&sizes, least, Precision::F32)?;
         // Each convolution halves the picture.
-        let halved = |side: usize| (0..self.channels.len()).fold(side, |side, _| side.div_ceil(2));
-        let objects = match self.data {
-            Data::SortOfClevr => halved(SIDE).pow(2),
-            Data::Clevr if self.pixels => halved(self.image_size).pow(2),
-            Data::Clevr => MAX_OBJECTS,
+        let halved = |side: usize| (0..self.channels.len()).fold(side, |side, _| side.div_ceil(2)) as f64;
+        let (objects, side) = match self.data {
+            Data::SortOfClevr => (halved(SIDE).powi(2), SIDE),
+            Data::Clevr if self.pixels => (halved(self.image_size).powi(2), self.image_size),
+            Data::Clevr => (MAX_OBJECTS as f64, 0),
         };
         let places = self.questions_per_scene * if self.questions == Kinds::All { 2 } else { 1 };
         let layers = 4.0 * self.relation_layers as f64;
-        let pairs = layers * memory::bytes::<f32>(&[self.batch, places, objects, objects, self.units]);
-        let named = [("batch", self.batch), ("units", self.units)];
-        memory::check(&named, "the pairs of a step's scenes", pairs)
+        let pairs = layers * memory::bytes::<f32>(&[self.batch, places, self.units]) * objects * objects;
+        let named = [("batch", self.batch), ("units", self.units), ("image-size", side)];
+        memory::check(&named[..if self.pixels { 3 } else { 2 }], "the pairs of a step's scenes", pairs)?;
+        let first = self.channels.first().map_or(0.0, |&channels| channels as f64 / 4.0);
+        let pictures = (3.0 + first) * memory::bytes::<f32>(&[self.batch, side, side]);
+        memory::check(&[("batch", self.batch), ("image-size", side)], "the pictures of a step", pictures)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use cotangent_apps_common::error::{AppError, Result};
+use cotangent_apps_pictures::codec;
 use crc32fast::Hasher;
 use rayon::prelude::*;
 
@@ -100,6 +101,9 @@ impl Dataset {
         for example in [&self.train, &self.validation, &self.test].into_iter().flatten() {
             if let Scene::Objects(scene) | Scene::Picture(clevr::Picture { scene, .. }) = &example.scene {
                 scene.objects.iter().for_each(|object| hasher.update(format!("{object:?}").as_bytes()));
+            }
+            if let Scene::Picture(clevr::Picture { file: Some((_, checksum)), .. }) = &example.scene {
+                hasher.update(&checksum.to_le_bytes());
             }
             for question in &example.questions {
                 hasher.update(question.text.as_bytes());
@@ -247,17 +251,18 @@ fn published(path: &Path, config: &ReasonConfig) -> Result<[clevr::Dataset; 3]> 
 
 /// The same examples with pictures of their scenes: the published ones of `split`, or drawn ones.
 fn with_pictures(examples: Vec<Example>, config: &ReasonConfig, split: &str) -> Result<Vec<Example>> {
+    let directory = config.path.as_ref().map(|path| path.join("images").join(split));
     let picture = |example: Example| {
         let Scene::Objects(scene) = example.scene else { return Ok(example) };
-        let directory = config.path.as_ref().map(|path| path.join("images").join(split));
-        let file = directory.map(|directory| directory.join(&scene.filename));
-        if let Some(file) = &file {
-            std::fs::metadata(file).map_err(AppError::io(file))?;
-        }
+        let file = directory.as_ref().map(|directory| directory.join(&scene.filename));
+        let known = |file: PathBuf| codec::read_header(&file).map(|header| (file, header.checksum));
+        let file = file.map(known).transpose()?;
         let picture = clevr::Picture { scene, file, side: config.image_size };
         Ok(Example { scene: Scene::Picture(picture), questions: example.questions })
     };
-    examples.into_iter().map(picture).collect()
+    // The first error by the order of scenes, whatever thread meets one first.
+    let examples: Vec<Result<Example>> = examples.into_par_iter().map(picture).collect();
+    examples.into_iter().collect()
 }
 
 /// The place of a published file in its directory, plain or gzip.

@@ -188,8 +188,7 @@ impl<'a> Answered<'a> {
 
 /// A picture as large as a scene is drawn.
 fn photograph(picture: &Raster) -> Group {
-    let data = format!("data:image/png;base64,{}", base64::encode(codec::png(picture)));
-    let image = svg::node::element::Image::new().set("href", data);
+    let image = svg::node::element::Image::new().set("href", codec::data_url(picture));
     Group::new().add(image.set("width", SCENE).set("height", SCENE).set("preserveAspectRatio", "none"))
 }
 

@@ -89,7 +89,9 @@ fn bad_options_are_refused() {
         ("--word-dim 3", "--word-dim: questions of --data sort-of-clevr are not read as words"),
         ("--question-dim 3", "--question-dim: questions of --data sort-of-clevr are not read as words"),
         ("--data clevr --channels 4,4", "--channels: --data clevr has no pictures without --pixels"),
-        ("--pixels", "--pixels: --data sort-of-clevr is pictures"),
+        ("--pixels", "--pixels: --data sort-of-clevr has pictures without it"),
+        ("--image-size 64", "--image-size: pictures of --data sort-of-clevr have 75 pixels"),
+        ("--data clevr --pixels --image-size 68719476736", "--image-size 68719476736"),
         ("--data clevr --image-size 64", "--image-size: --pixels is needed"),
         ("--data clevr --pixels --image-size 0", "--image-size 0"),
         ("--data clevr --questions-per-scene 5", "--questions-per-scene: --data clevr has its own number"),
@@ -156,7 +158,8 @@ fn clevr_is_read_or_generated() {
     }
 }
 
-/// Pictures of the scenes are read in place of their objects, or drawn; one that is missing or damaged is named.
+/// Pictures of the scenes are read in place of their objects, or drawn; one that is missing or damaged is
+/// named.
 #[test]
 fn clevr_is_read_from_pictures() {
     let d = Dir::new();

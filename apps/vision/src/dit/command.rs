@@ -17,6 +17,7 @@ use super::{
     DitConfig, DitData, DitDistance, DitEvaluated, DitMetrics, DitSampling, Sampler, distance, evaluate,
     train,
 };
+use crate::patches::check_lazy;
 use crate::vit::Classifier;
 use cotangent_apps_attention::saved::Running;
 use cotangent_apps_attention::training::report_sharpness;
@@ -166,6 +167,7 @@ impl Train {
         config.check(scores)?;
         let threads = threads.start()?;
         let data = threads.run(|| DitData::read(&self.path, &config.reading()))?;
+        check_lazy(config.lazy, &data.pictures)?;
         data.pictures.describe(if data.latents { "latents" } else { "pictures" });
         let reported = Reported::<DitMetrics> {
             name: "test loss",

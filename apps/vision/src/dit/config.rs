@@ -135,7 +135,7 @@ pub struct DitConfig {
     #[arg(long, help_heading = "Data")]
     #[serde(with = "config::known")]
     pub image_size: Option<usize>,
-    /// Leave the pictures of folders in their files, and read each one whenever it is needed: for more of them
+    /// Leave the pictures of folders in their files, and read each one when it is needed: for more of them
     /// than memory holds.
     #[arg(long, help_heading = "Data")]
     #[serde(default)]
@@ -185,8 +185,8 @@ pub struct DitConfig {
     #[arg(long, required = false, default_value_ifs = by_size(|d| d.ema), allow_negative_numbers = true)]
     #[arg(help_heading = "Training")]
     pub ema: f64,
-    /// Seed of initial weights, order, noise and dropped classes. Same seed, same result, for any number of
-    /// threads.
+    /// Seed of initial weights, order, noise, mirroring and dropped classes. Same seed, same result, for any
+    /// number of threads.
     #[arg(long, default_value_t = 42, help_heading = "Training")]
     pub seed: u64,
     /// Whether the data are latents, of any number of channels, and no pictures.

@@ -16,7 +16,7 @@ use rand::RngExt;
 use super::diffusion::{Diffusion, TIMES, normal};
 use super::model::{DitModel, on_tape};
 use super::{DitConfig, DitData, DitMetrics};
-use crate::patches::patches_of;
+use crate::patches::{check_memory, patches_of};
 use crate::pictured::{Ends, Pictured};
 use cotangent_apps_attention::saved::{CONFIG, Saved};
 use cotangent_apps_attention::training::{PARTS, mean_of};
@@ -37,6 +37,7 @@ pub fn train(
 ) -> Result<DitMetrics> {
     let config = config.clone().complete(Some(data));
     let score = config.check(scores)?;
+    check_memory(config.batch, config.side(), config.grid(), config.width)?;
     let _held = output::hold(&options.out)?;
     let ends = Ends::new(&data.pictures);
     memory::training(&config.sizes(), config.least_parameters(ends), Precision::F32)?;

@@ -35,8 +35,9 @@ pub struct Augmentation {
     #[arg(allow_negative_numbers = true, help_heading = "Augmentation")]
     #[serde(default)]
     pub crop_scale: f64,
-    /// Strength of random operations, from 0 to 10, of which two are drawn for each picture: RandAugment
-    /// (Cubuk et al. 2020). With 0 there is none [default: by --size: 0, or 9].
+    /// Strength of random operations, from 0 to 10: RandAugment (Cubuk et al. 2020). Two are drawn for each
+    /// picture, and each is applied half of the time, with a strength around this. With 0 there is none
+    /// [default: by --size: 0, or 9].
     #[arg(long, required = false, default_value_ifs = by_size(|d| d.rand_augment))]
     #[arg(allow_negative_numbers = true, help_heading = "Augmentation")]
     #[serde(default)]
@@ -47,8 +48,9 @@ pub struct Augmentation {
     #[arg(help_heading = "Augmentation")]
     #[serde(default)]
     pub erase: f64,
-    /// How often a picture is in a batch, each time changed in another way: repeated augmentation (Hoffer et
-    /// al. 2020). An epoch has as many items whatever this is [default: by --size: 1, or 3].
+    /// How often a picture comes in a row, each time changed in another way: repeated augmentation (Hoffer et
+    /// al. 2020). An epoch has as many items as before, so it shows only some of the pictures [default: by
+    /// --size: 1, or 3].
     #[arg(long, required = false, default_value_ifs = by_size(|d| d.repeats), help_heading = "Augmentation")]
     #[serde(default = "once")]
     pub repeats: usize,
@@ -81,8 +83,8 @@ impl Augmentation {
     /// Checks the options.
     ///
     /// # Errors
-    /// If a number is out of its range; the error names the option.
-    pub(super) fn check(&self) -> Result<()> {
+    /// If a number is out of its range for batches of this size; the error names the option.
+    pub(super) fn check(&self, batch: usize) -> Result<()> {
         options::shares(&[
             ("flip", self.flip),
             ("crop-scale", self.crop_scale),
@@ -92,8 +94,13 @@ impl Augmentation {
         ])?;
         options::at_least_one(&[("repeats", self.repeats as u64)])?;
         if !(0.0..=rand_augment::STRONGEST).contains(&self.rand_augment) {
-            let (strength, most) = (self.rand_augment, rand_augment::STRONGEST);
-            return Err(AppError::usage(format!("--rand-augment {strength}: from 0 to {most} is needed")));
+            let (strength, strongest) = (self.rand_augment, rand_augment::STRONGEST);
+            let message = format!("--rand-augment {strength}: from 0 to {strongest} is needed");
+            return Err(AppError::usage(message));
+        }
+        if self.repeats > batch {
+            let message = format!("--repeats {}: more than --batch {batch}", self.repeats);
+            return Err(AppError::usage(message));
         }
         options::not_negative(&[("mixup", self.mixup), ("cutmix", self.cutmix)])?;
         options::below_one(&[("label-smoothing", self.label_smoothing)])
@@ -256,8 +263,8 @@ pub(super) fn random_part([height, width]: [usize; 2], scale: f64, rng: &mut Rng
     Region { top, left, height, width }
 }
 
-/// Fills a random rectangle with noise: of an area between a fiftieth and a third of the picture's, and 0.3 to
-/// 1/0.3 times as wide as it is high. Noise has mean 0 and standard deviation 1 for a model, whose numbers
+/// Fills a random rectangle with noise: of an area between a fiftieth and a third of the picture's, and 0.3
+/// to 1/0.3 times as wide as it is high. Noise has mean 0 and standard deviation 1 for a model, whose numbers
 /// are from −1 to 1. If ten tries do not fit, nothing is changed.
 fn erase(pixels: &mut [f32], [height, width, channels]: Extents, rng: &mut Rng) {
     let widest = (1.0_f64 / 0.3).ln();

@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use super::classifier::Likely;
 use super::{Classifier, Tested, VitConfig, VitMetrics, train};
+use crate::patches::check_lazy;
 use cotangent_apps_attention::saved::Running;
 use cotangent_apps_attention::training::report_sharpness;
 use cotangent_apps_common::attention::Scores;
@@ -34,8 +35,8 @@ pub const APP: Application = Application {
         (
             "`vit train --path DIR --attention NAME …`",
             "trains a vision transformer on pictures: folders of PNG and JPEG by class, IDX, npy, \
-             rows of a table; `--lazy` for more than memory holds; `--size small\\|deit-tiny` (with the \
-             changes of pictures of DeiT)",
+             rows of a table; `--lazy` for more than memory holds; `--size small\\|deit-tiny` (with DeiT's \
+             augmentation)",
         ),
         (
             "`vit evaluate DIR`, `vit predict FILE …`, `vit attend FILE`",
@@ -153,6 +154,7 @@ impl Train {
         config.check(scores)?;
         let threads = threads.start()?;
         let data = threads.run(|| PictureData::read(&self.path, &config.reading()))?;
+        check_lazy(config.lazy, &data)?;
         data.describe("pictures");
         let reported = Reported::<VitMetrics> {
             name: "test top-1 accuracy in %",

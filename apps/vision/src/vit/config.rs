@@ -105,7 +105,8 @@ pub(super) fn by_size<D: ToString>(
 }
 
 /// Everything that determines the result of a run, except the pictures. Where nothing else is said, defaults
-/// are those of Touvron et al. 2021, but for Adam's second β, which is 0.98.
+/// are those of Touvron et al. 2021, but for Adam's second β, which is 0.98, and for pictures: numbers are
+/// from −1 to 1, resizing is linear, and a test sees the whole middle square.
 #[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VitConfig {
     /// Attention score: how well a query and a key fit.
@@ -146,7 +147,7 @@ pub struct VitConfig {
     #[arg(long, help_heading = "Data")]
     #[serde(with = "config::known")]
     pub image_size: Option<usize>,
-    /// Leave the pictures of folders in their files, and read each one whenever it is needed: for more of them
+    /// Leave the pictures of folders in their files, and read each one when it is needed: for more of them
     /// than memory holds.
     #[arg(long, help_heading = "Data")]
     #[serde(default)]
@@ -280,7 +281,7 @@ impl VitConfig {
             ("ema", self.ema),
         ])?;
         options::not_negative(&[("decay", self.decay)])?;
-        self.augmentation.check()?;
+        self.augmentation.check(self.batch)?;
         Ok(score)
     }
 }

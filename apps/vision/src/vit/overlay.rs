@@ -38,13 +38,12 @@ pub(super) fn draw(path: &Path, overlay: &Overlay<'_>) -> Result<()> {
     let (across, down) = (cells.min(ACROSS), cells.div_ceil(ACROSS));
     let size = [CELL * across.max(2) as f64 + 16.0, TOP + (CELL + TITLE) * down as f64];
     let frame = Frame { size, across: [0.0, size[0]], down: [0.0, size[1]] };
-    let png = base64::encode(codec::png(overlay.image));
     let picture = Image::new()
         .set("id", "picture")
         .set("width", SIDE)
         .set("height", SIDE)
         .set("style", "image-rendering: pixelated")
-        .set("href", format!("data:image/png;base64,{png}"));
+        .set("href", codec::data_url(overlay.image));
     let mut document = frame.sheet(&overlay.title).add(Definitions::new().add(picture));
     document = document.add(text("red: where the class token looks, by head", size[0] / 2.0, 46.0, "middle"));
     for number in 0..cells {

@@ -1,5 +1,7 @@
-//! RandAugment (Cubuk et al. 2020): random operations on a picture, all of one strength. The operations and
-//! their ranges are those of DeiT's training (Touvron et al. 2021).
+//! RandAugment (Cubuk et al. 2020): random operations on a picture, all of about one strength. The operations
+//! and their ranges are those of DeiT's training (Touvron et al. 2021). What is ours: pictures are sheared
+//! around their middle, what comes in from outside is grey, pixels are interpolated linearly, and histograms
+//! are evened out up to their last value.
 
 use std::f32::consts::PI;
 
@@ -87,7 +89,9 @@ impl Operation {
                 pixels.iter_mut().for_each(|x| *x = ((255.0 * *x).round() / step).floor() * step / 255.0);
             }
             Solarise => {
-                let inverted = |x: f32| if x >= 1.0 - strength { 1.0 - x } else { x };
+                // Without strength the threshold is beyond the brightest byte.
+                let threshold = 256.0 * (1.0 - strength);
+                let inverted = |x: f32| if (255.0 * x).round() >= threshold { 1.0 - x } else { x };
                 pixels.iter_mut().for_each(|x| *x = inverted(*x));
             }
             SolariseAdd => {

@@ -14,6 +14,7 @@ use super::batch::Batch;
 use super::model::VitModel;
 use super::tested::{Tested, test};
 use super::{VitConfig, VitMetrics};
+use crate::patches::check_memory;
 use crate::pictured::{Ends, Pictured};
 use cotangent_apps_attention::saved::{CONFIG, Saved};
 use cotangent_apps_attention::training::{PARTS, adam, falling};
@@ -34,6 +35,7 @@ pub fn train(
 ) -> Result<VitMetrics> {
     let config = config.clone().complete(Some(data));
     let score = config.check(scores)?;
+    check_memory(config.batch, config.side(), config.grid(), config.width)?;
     let _held = output::hold(&options.out)?;
     let ends = Ends::new(data);
     memory::training(&config.sizes(), config.least_parameters(ends.channels, ends.classes), Precision::F32)?;
