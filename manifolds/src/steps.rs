@@ -110,7 +110,7 @@ pub trait FactorVisitor {
 /// factors together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FactorCount {
-    /// Number of factors; of what is no product it is 1.
+    /// Number of factors: 1, unless the manifold is a product.
     pub factors: usize,
     /// Number of second moments of a row.
     pub moments: usize,

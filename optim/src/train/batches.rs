@@ -49,9 +49,10 @@ impl Batches for Shuffled {
     }
 }
 
-/// Batches in which every item comes several times in a row, while an epoch has no more items
-/// than before: a share of them, another one in each epoch. For items that are changed at random when they
-/// are trained with (repeated augmentation: Hoffer et al. 2020).
+/// Batches in which an item comes several times in a row, the last one of an epoch perhaps less often. An
+/// epoch has as many items as before, so only some of them come in it, and others in the next. A row of equal
+/// items may go on in the next batch. For items that are changed at random when they are trained with
+/// (repeated augmentation: Hoffer et al. 2020).
 ///
 /// ```
 /// use cotangent_optim::train::{Batches, Repeated, Shuffled};
@@ -60,6 +61,7 @@ impl Batches for Shuffled {
 /// assert_eq!(epoch.iter().map(Vec::len).collect::<Vec<_>>(), [4, 4, 2]);
 /// let all = epoch.concat();
 /// assert!(all[0] == all[1] && all[1] == all[2] && all[2] != all[3]);
+/// assert!(epoch != batches.epoch(1) && epoch == batches.epoch(0));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repeated {
