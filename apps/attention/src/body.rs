@@ -9,11 +9,10 @@ use cotangent::layers::{
     EncoderLayer, NormOrder, PositionEmbedding, Score, TransformerSizes, init, position,
 };
 use cotangent::prelude::*;
+use cotangent_apps_common::attention::{AttentionOptions, Scores};
 use cotangent_apps_common::error::Result;
 use cotangent_apps_common::options;
 use serde::{Deserialize, Serialize};
-
-use cotangent_apps_common::attention::{AttentionOptions, Scores};
 
 /// Where residual blocks apply layer normalisation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]

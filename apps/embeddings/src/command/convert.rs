@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::files;
-use crate::files::embeddings::Blocks;
-use crate::files::format::Format;
 use clap::Args;
 use cotangent_apps_common::command_line::RUN;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::say;
 
 use crate::command::inputs::EmbeddingOptions;
+use crate::files;
+use crate::files::embeddings::Blocks;
+use crate::files::format::Format;
 
 #[derive(Args)]
 pub(crate) struct Convert {

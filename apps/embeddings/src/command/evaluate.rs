@@ -2,14 +2,6 @@
 
 use std::path::PathBuf;
 
-use crate::evaluate::distortion::{Distortion, distortion};
-use crate::evaluate::gold::{self, Agreement};
-use crate::evaluate::is_a::{self, Classification, IsAScore};
-use crate::evaluate::rank_correlation::{RankCorrelation, rank_correlation};
-use crate::evaluate::reconstruction::{self, Sample, Score};
-use crate::files::embeddings::Embeddings;
-use crate::graph::edges::{EdgeOptions, ReadGraph};
-use crate::graph::{Graph, Neighbours};
 use clap::Args;
 use cotangent_apps_common::command_line::RUN;
 use cotangent_apps_common::error::{AppError, Result};
@@ -21,6 +13,14 @@ use cotangent_apps_common::threads::ThreadsOption;
 use serde::Serialize;
 
 use crate::command::inputs::{EmbeddingOptions, Printed, SampleOption, read_edges};
+use crate::evaluate::distortion::{Distortion, distortion};
+use crate::evaluate::gold::{self, Agreement};
+use crate::evaluate::is_a::{self, Classification, IsAScore};
+use crate::evaluate::rank_correlation::{RankCorrelation, rank_correlation};
+use crate::evaluate::reconstruction::{self, Sample, Score};
+use crate::files::embeddings::Embeddings;
+use crate::graph::edges::{EdgeOptions, ReadGraph};
+use crate::graph::{Graph, Neighbours};
 
 #[derive(Args)]
 pub(crate) struct Evaluate {

@@ -2,8 +2,6 @@
 
 use std::path::PathBuf;
 
-use crate::graph::edges::{EdgeOptions, ReadGraph};
-use crate::graph::hyperbolicity::{self, Hyperbolicity};
 use clap::Args;
 use cotangent_apps_common::error::Result;
 use cotangent_apps_common::options;
@@ -12,6 +10,8 @@ use cotangent_apps_common::say;
 use cotangent_apps_common::threads::ThreadsOption;
 
 use crate::command::inputs::{Printed, read_edges};
+use crate::graph::edges::{EdgeOptions, ReadGraph};
+use crate::graph::hyperbolicity::{self, Hyperbolicity};
 
 #[derive(Args)]
 pub(crate) struct HyperbolicityArgs {

@@ -2,10 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::files::embeddings::Embeddings;
-use crate::files::safetensors;
-use crate::graph::edges::{self, EdgeOptions, ReadGraph};
-use crate::partition::embedding::PartEmbedding;
 use clap::Args;
 use cotangent_apps_common::command_line::RUN;
 use cotangent_apps_common::error::{AppError, Result};
@@ -13,6 +9,11 @@ use cotangent_apps_common::geometry::Models;
 use cotangent_apps_common::options;
 use cotangent_apps_common::say;
 use serde::Serialize;
+
+use crate::files::embeddings::Embeddings;
+use crate::files::safetensors;
+use crate::graph::edges::{self, EdgeOptions, ReadGraph};
+use crate::partition::embedding::PartEmbedding;
 
 /// The name of the embedding that is built in.
 const NOUNS: &str = "nouns";

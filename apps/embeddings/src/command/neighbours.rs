@@ -1,12 +1,12 @@
 //! `poincare neighbours` and `poincare distance`.
 
-use crate::evaluate::neighbours::Neighbour;
 use clap::Args;
 use cotangent_apps_common::error::Result;
 use cotangent_apps_common::print;
 use cotangent_apps_common::say;
 
 use crate::command::inputs::EmbeddingOptions;
+use crate::evaluate::neighbours::Neighbour;
 
 #[derive(Args)]
 pub(crate) struct Neighbours {

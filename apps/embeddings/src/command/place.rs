@@ -2,10 +2,6 @@
 
 use std::path::PathBuf;
 
-use crate::evaluate::reconstruction::Score;
-use crate::graph::edges::{EdgeOptions, ReadGraph};
-use crate::place::new_nodes::NewNodes;
-use crate::place::{self, Files, PlaceConfig, PlaceMetrics};
 use clap::Args;
 use cotangent_apps_common::command_line::RUN;
 use cotangent_apps_common::error::Result;
@@ -13,6 +9,10 @@ use cotangent_apps_common::say;
 use cotangent_apps_common::threads::ThreadsOption;
 
 use crate::command::inputs::{EmbeddingOptions, read_edges};
+use crate::evaluate::reconstruction::Score;
+use crate::graph::edges::{EdgeOptions, ReadGraph};
+use crate::place::new_nodes::NewNodes;
+use crate::place::{self, Files, PlaceConfig, PlaceMetrics};
 
 #[derive(Args)]
 pub(crate) struct Place {

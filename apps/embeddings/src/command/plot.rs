@@ -2,9 +2,6 @@
 
 use std::path::PathBuf;
 
-use crate::files::embeddings::Embeddings;
-use crate::files::picture;
-use crate::graph::Neighbours;
 use clap::Args;
 use cotangent_apps_common::command_line::RUN;
 use cotangent_apps_common::disk::Projection;
@@ -12,6 +9,9 @@ use cotangent_apps_common::error::Result;
 use cotangent_apps_common::{print, say};
 
 use crate::command::inputs::DrawingOptions;
+use crate::files::embeddings::Embeddings;
+use crate::files::picture;
+use crate::graph::Neighbours;
 
 #[derive(Args)]
 pub(crate) struct Plot {

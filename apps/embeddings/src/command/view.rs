@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use crate::files::view;
 use clap::Args;
 use cotangent_apps_common::command_line::RUN;
 use cotangent_apps_common::error::Result;
 use cotangent_apps_common::say;
 
 use crate::command::inputs::DrawingOptions;
+use crate::files::view;
 
 #[derive(Args)]
 pub(crate) struct View {

@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use crate::graph::wordnet::{self, PartOfSpeech};
 use clap::Args;
 use cotangent_apps_common::command_line::RUN;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::say;
+
+use crate::graph::wordnet::{self, PartOfSpeech};
 
 #[derive(Args)]
 pub(crate) struct Wordnet {

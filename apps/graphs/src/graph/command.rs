@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use cotangent_apps_common::application::Application;
+use cotangent_apps_common::attention::Scores;
 use cotangent_apps_common::command_line::{RUN, parse_app_with};
 use cotangent_apps_common::device::DeviceOption;
 use cotangent_apps_common::error::{Result, exit_code};
@@ -14,7 +15,6 @@ use cotangent_apps_common::{output, say};
 use super::{
     GeneratedGraphs, GraphConfig, GraphData, GraphMetrics, Split, WITHOUT_DROPOUT, classify, published,
 };
-use cotangent_apps_common::attention::Scores;
 
 /// The application `graph`.
 pub const APP: Application = Application {

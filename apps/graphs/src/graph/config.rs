@@ -2,13 +2,13 @@
 
 use clap::Args;
 use cotangent::layers::Score;
+use cotangent_apps_common::attention::{AttentionOptions, Scores, ValuesOption};
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::{config, memory, options};
 use serde::{Deserialize, Serialize};
 
 use super::data::{GraphData, Split};
-use cotangent_apps_common::attention::{AttentionOptions, Scores, ValuesOption};
 
 /// The options whose defaults follow from what is split.
 #[derive(Clone, Copy, Debug, PartialEq)]

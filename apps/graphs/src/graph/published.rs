@@ -1,8 +1,9 @@
 //! What the papers report.
 
+use cotangent_apps_common::attention::{AggregateOption, AttentionOptions, ValuesOption};
+
 use super::data::Split;
 use super::{Decided, GraphConfig};
-use cotangent_apps_common::attention::{AggregateOption, AttentionOptions, ValuesOption};
 
 const TSENG: &str = "Tseng et al. 2023";
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use cotangent::layers::score::{Distance, HalfSpaceDistance, Mapped, PolarDistance};
 use cotangent::layers::{PointMap, Score};
+use cotangent_apps_common::attention::{AggregateOption, AttentionOptions};
 use cotangent_apps_common::config;
 
 use super::data::Split;
@@ -11,7 +12,6 @@ use super::labelled_graph::LabelledGraph;
 use super::pictures::points_of;
 use super::training::GraphTask;
 use super::*;
-use cotangent_apps_common::attention::{AggregateOption, AttentionOptions};
 
 /// Two nodes with an edge, each with a feature of its own.
 fn two_nodes() -> LabelledGraph {

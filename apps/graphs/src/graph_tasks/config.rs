@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use clap::{Arg, Args, ValueEnum};
 use cotangent::layers::Score;
+use cotangent_apps_attention::body::NormOption;
+use cotangent_apps_common::attention::{AttentionOptions, Scores};
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::space::Space;
@@ -16,8 +18,6 @@ use serde_json::Value;
 use super::curriculum::Curriculum;
 use super::disc::Disc;
 use super::task::{Lesson, Task};
-use cotangent_apps_attention::body::NormOption;
-use cotangent_apps_common::attention::{AttentionOptions, Scores};
 
 /// What the model is told of a node, and which nodes it attends to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]

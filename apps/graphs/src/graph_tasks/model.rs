@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use cotangent::layers::{EncoderLayer, NormOrder, TransformerSizes};
 use cotangent::prelude::*;
+use cotangent_apps_attention::body::table;
 
 use super::config::{GraphTasksConfig, Input};
 use super::task::{Example, Lesson};
-use cotangent_apps_attention::body::table;
 
 /// An example as the model reads it.
 #[derive(Clone, Debug)]

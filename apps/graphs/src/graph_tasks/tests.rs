@@ -4,6 +4,7 @@ use cotangent::engine::Gradients;
 use cotangent::layers::score::{Dot, PolarDistance};
 use cotangent::module::{Path, Visitor};
 use cotangent::prelude::*;
+use cotangent_apps_common::attention::{AggregateOption, Scores, ValuesOption};
 use cotangent_apps_common::config;
 use cotangent_apps_common::space::Space;
 use cotangent_apps_common::training::difference;
@@ -13,7 +14,6 @@ use super::config::GraphTasksConfig;
 use super::disc::DiscGraph;
 use super::model::{Questions, RecursiveTransformer};
 use super::task::{Example, Lesson};
-use cotangent_apps_common::attention::{AggregateOption, Scores, ValuesOption};
 
 fn config(more: &str) -> GraphTasksConfig {
     let task: &[&str] = if more.contains("--task") { &[] } else { &["--task", "link"] };

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use cotangent::optim::train::{Batches, Goal, History, MODEL, Progress, save_model};
 use cotangent::prelude::*;
+use cotangent_apps_common::attention::Scores;
 use cotangent_apps_common::curves::{self, NEITHER, Series};
 use cotangent_apps_common::error::Result;
 use cotangent_apps_common::metrics::Training;
@@ -21,7 +22,6 @@ use super::disc::Disc;
 use super::model::{Questions, RecursiveTransformer};
 use super::supply::Supply;
 use super::{GraphTasksMetrics, LessonMetrics, pictures, radii};
-use cotangent_apps_common::attention::Scores;
 
 /// The files beside those of every training.
 const PICTURES: [&str; 2] = ["accuracy.svg", "radii.svg"];

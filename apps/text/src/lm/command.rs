@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use cotangent_apps_attention::saved::Running;
+use cotangent_apps_attention::training::report_sharpness;
 use cotangent_apps_common::application::Application;
+use cotangent_apps_common::attention::Scores;
 use cotangent_apps_common::command_line::parse_app_with;
 use cotangent_apps_common::error::{Result, exit_code};
 use cotangent_apps_common::print;
@@ -14,9 +17,6 @@ use serde::Serialize;
 
 use super::text::{Lines, LmText};
 use super::{LanguageModel, LmConfig, LmMetrics, Perplexity, Sampling, train};
-use cotangent_apps_attention::saved::Running;
-use cotangent_apps_attention::training::report_sharpness;
-use cotangent_apps_common::attention::Scores;
 
 /// The application `lm`.
 pub const APP: Application = Application {

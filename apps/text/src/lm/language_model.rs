@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use cotangent::prelude::*;
+use cotangent_apps_attention::saved::{Saved, load_parameters};
+use cotangent_apps_common::attention::Scores;
 use cotangent_apps_common::error::Result;
 
 use super::blocks::Stream;
@@ -12,8 +14,6 @@ use super::text::Lines;
 use super::training::perplexity;
 use super::vocabulary::Vocabulary;
 use super::{LmConfig, Perplexity, Sampling};
-use cotangent_apps_attention::saved::{Saved, load_parameters};
-use cotangent_apps_common::attention::Scores;
 
 /// A trained model.
 pub struct LanguageModel {

@@ -6,10 +6,10 @@ use std::ops::Range;
 use cotangent::engine::rng::Rng;
 use cotangent::layers::{AdaptiveEmbedding, AdaptiveSoftmax, EncoderLayer, KeyValueCache, PositionEmbedding};
 use cotangent::prelude::*;
+use cotangent_apps_attention::body::{placed, position_tables};
 
 use super::LmConfig;
 use super::blocks::Batch;
-use cotangent_apps_attention::body::{placed, position_tables};
 
 /// A decoder-only transformer. A plain softmax is an adaptive one of a single band.
 #[derive(Clone, Debug, Module)]

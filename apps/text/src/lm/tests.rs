@@ -1,13 +1,13 @@
 //! Models that are not trained: what they predict from what, and the memory of a text that is being made.
 
 use cotangent::prelude::*;
+use cotangent_apps_common::attention::Scores;
 use cotangent_apps_common::config;
 
 use super::blocks::Batch;
 use super::generator::{Generator, Sampling};
 use super::model::LmModel;
 use super::*;
-use cotangent_apps_common::attention::Scores;
 
 const VOCABULARY: usize = 30;
 

@@ -2,6 +2,9 @@
 
 use cotangent::optim::train::{Goal, History, Progress, Shuffled};
 use cotangent::prelude::*;
+use cotangent_apps_attention::saved::{CONFIG, Saved, TOKENIZER};
+use cotangent_apps_attention::training::{PARTS, adam, falling, mean_loss};
+use cotangent_apps_common::attention::Scores;
 use cotangent_apps_common::error::Result;
 use cotangent_apps_common::metrics::Training;
 use cotangent_apps_common::options::RunOptions;
@@ -16,9 +19,6 @@ use super::model::LmModel;
 use super::text::LmText;
 use super::vocabulary::{Vocabulary, WORDS};
 use super::{LmConfig, LmMetrics, Perplexity};
-use cotangent_apps_attention::saved::{CONFIG, Saved, TOKENIZER};
-use cotangent_apps_attention::training::{PARTS, adam, falling, mean_loss};
-use cotangent_apps_common::attention::Scores;
 
 /// Trains a language model and writes `metrics.json`, `config.json`, the vocabulary, `model.safetensors` (the
 /// best by validation), `curves.svg` and the checkpoint. It uses the current thread pool; the result does not

@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use cotangent::engine::files::atomic;
+use cotangent_apps_attention::saved::TOKENIZER;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::table::read_lines;
 
 use super::{LmConfig, TokensOption};
 use crate::transformer::bpe::{self, Bpe};
-use cotangent_apps_attention::saved::TOKENIZER;
 
 /// The words, one a line, by falling frequency.
 pub(super) const WORDS: &str = "vocabulary.txt";

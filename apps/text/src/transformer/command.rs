@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand};
 use cotangent::prelude::Device;
+use cotangent_apps_attention::saved::Running;
+use cotangent_apps_attention::training::report_sharpness;
 use cotangent_apps_common::application::Application;
+use cotangent_apps_common::attention::Scores;
 use cotangent_apps_common::command_line::{RUN, parse_app_with};
 use cotangent_apps_common::error::{AppError, Result, exit_code};
 use cotangent_apps_common::options::{self, RunOptions};
@@ -18,9 +21,6 @@ use cotangent_apps_common::training::TrainingOptions;
 use super::comparison::{self, Line};
 use super::parallel_text::ParallelText;
 use super::{Queries, Search, TransformerConfig, TransformerMetrics, Translator, train};
-use cotangent_apps_attention::saved::Running;
-use cotangent_apps_attention::training::report_sharpness;
-use cotangent_apps_common::attention::Scores;
 
 /// The application `transformer`.
 pub const APP: Application = Application {

@@ -5,10 +5,10 @@ use std::ops::Range;
 use cotangent::engine::rng::Rng;
 use cotangent::layers::{DecoderLayer, EncoderLayer, KeyValueCache, PositionEmbedding};
 use cotangent::prelude::*;
+use cotangent_apps_attention::body::{placed, position_tables, table};
 
 use super::bpe;
 use super::{PositionsOption, TransformerConfig};
-use cotangent_apps_attention::body::{placed, position_tables, table};
 
 /// Encoder and decoder. One table embeds the tokens of both languages and also computes the logits (Press &
 /// Wolf 2017).

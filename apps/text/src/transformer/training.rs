@@ -5,6 +5,9 @@ use cotangent::engine::loss::IGNORE;
 use cotangent::optim::Average;
 use cotangent::optim::train::{Batches, Goal, History, MODEL, load_model, save_model};
 use cotangent::prelude::*;
+use cotangent_apps_attention::saved::{CONFIG, Saved, TOKENIZER};
+use cotangent_apps_attention::training::{adam, mean_loss};
+use cotangent_apps_common::attention::Scores;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::metrics::Training;
 use cotangent_apps_common::options::RunOptions;
@@ -19,9 +22,6 @@ use super::model::TransformerModel;
 use super::parallel_text::ParallelText;
 use super::translator::fits;
 use super::{Search, TransformerConfig, TransformerMetrics, bleu};
-use cotangent_apps_attention::saved::{CONFIG, Saved, TOKENIZER};
-use cotangent_apps_attention::training::{adam, mean_loss};
-use cotangent_apps_common::attention::Scores;
 
 /// The translations of the test sentences.
 const TRANSLATIONS: &str = "translations.txt";

@@ -4,14 +4,14 @@ use std::path::Path;
 
 use clap::ValueEnum;
 use cotangent::prelude::*;
+use cotangent_apps_attention::saved::{Saved, TOKENIZER, load_parameters};
+use cotangent_apps_common::attention::Scores;
 use cotangent_apps_common::error::{AppError, Result};
 
 use super::bpe::{Bpe, END};
 use super::heatmap::{self, Heatmap};
 use super::model::TransformerModel;
 use super::{Search, TransformerConfig};
-use cotangent_apps_attention::saved::{Saved, TOKENIZER, load_parameters};
-use cotangent_apps_common::attention::Scores;
 
 /// Checks that the model has positions for all sentences. The error is the number of the first one that is
 /// too long, from 0, and what is wrong.

@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use cotangent::engine::files::{atomic, npy};
 use cotangent::prelude::Tensor;
+use cotangent_apps_attention::saved::Running;
+use cotangent_apps_attention::training::report_sharpness;
 use cotangent_apps_common::application::Application;
+use cotangent_apps_common::attention::Scores;
 use cotangent_apps_common::command_line::{RUN, parse_app_with};
 use cotangent_apps_common::error::{AppError, Result, exit_code};
 use cotangent_apps_common::task::{self, Reported};
@@ -19,9 +22,6 @@ use super::{
 };
 use crate::patches::check_lazy;
 use crate::vit::Classifier;
-use cotangent_apps_attention::saved::Running;
-use cotangent_apps_attention::training::report_sharpness;
-use cotangent_apps_common::attention::Scores;
 
 /// The application `dit`.
 pub const APP: Application = Application {

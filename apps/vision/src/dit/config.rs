@@ -2,6 +2,8 @@
 
 use clap::{Args, ValueEnum};
 use cotangent::layers::Score;
+use cotangent_apps_attention::body::{Body, NormOption, head_dims};
+use cotangent_apps_common::attention::{AttentionOptions, Scores};
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::training::TrainingConfig;
 use cotangent_apps_common::{config, options};
@@ -12,8 +14,6 @@ use super::DitData;
 use super::model::FREQUENCIES;
 use crate::patches::check_patch;
 use crate::pictured::Ends;
-use cotangent_apps_attention::body::{Body, NormOption, head_dims};
-use cotangent_apps_common::attention::{AttentionOptions, Scores};
 
 /// Named sizes of a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]

@@ -4,6 +4,8 @@ use std::path::Path;
 
 use clap::Args;
 use cotangent::prelude::*;
+use cotangent_apps_attention::saved::{Saved, load_parameters};
+use cotangent_apps_common::attention::Scores;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::{memory, options};
 use cotangent_apps_pictures::{Pictures, raster};
@@ -15,8 +17,6 @@ use super::diffusion::{Diffusion, TIMES, denoise, normal};
 use super::model::{DitModel, on_tape};
 use crate::patches::join_patches;
 use crate::pictured::{Ends, Pictured};
-use cotangent_apps_attention::saved::{Saved, load_parameters};
-use cotangent_apps_common::attention::Scores;
 
 /// Number of pictures that are made together.
 const BATCH: usize = 32;

@@ -2,6 +2,7 @@
 
 use cotangent::engine::rng::Rng;
 use cotangent::prelude::*;
+use cotangent_apps_common::attention::Scores;
 use cotangent_apps_common::config;
 
 use super::diffusion::{Diffusion, TIMES, denoise, normal, spread};
@@ -11,7 +12,6 @@ use super::training::Noised;
 use super::{DitConfig, DitSize};
 use crate::patches::{cut_patches, join_patches};
 use crate::pictured::Ends;
-use cotangent_apps_common::attention::Scores;
 
 fn config(options: &str) -> DitConfig {
     let arguments: Vec<&str> = options.split_whitespace().collect();

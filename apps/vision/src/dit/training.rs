@@ -4,6 +4,9 @@ use cotangent::engine::rng::Rng;
 use cotangent::engine::row_numbers;
 use cotangent::optim::train::{Goal, History, Shuffled, each_batch};
 use cotangent::prelude::*;
+use cotangent_apps_attention::saved::{CONFIG, Saved};
+use cotangent_apps_attention::training::{PARTS, mean_of};
+use cotangent_apps_common::attention::Scores;
 use cotangent_apps_common::error::Result;
 use cotangent_apps_common::metrics::Training;
 use cotangent_apps_common::options::RunOptions;
@@ -18,9 +21,6 @@ use super::model::{DitModel, on_tape};
 use super::{DitConfig, DitData, DitMetrics};
 use crate::patches::{check_memory, patches_of};
 use crate::pictured::{Ends, Pictured};
-use cotangent_apps_attention::saved::{CONFIG, Saved};
-use cotangent_apps_attention::training::{PARTS, mean_of};
-use cotangent_apps_common::attention::Scores;
 
 /// Trains a diffusion transformer and writes `metrics.json`, `config.json` (with the names of the classes),
 /// `model.safetensors` (the best by validation), `curves.svg` and the checkpoint. It uses the current thread

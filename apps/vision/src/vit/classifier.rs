@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use cotangent::prelude::*;
+use cotangent_apps_attention::saved::{Saved, load_parameters};
+use cotangent_apps_common::attention::Scores;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_pictures::{Fit, PictureData, Pictures, Raster, Reading, codec, folders};
 use serde::Serialize;
@@ -13,8 +15,6 @@ use super::model::VitModel;
 use super::overlay::{self, Overlay};
 use super::tested::{Tested, features, test};
 use crate::pictured::{Ends, Pictured};
-use cotangent_apps_attention::saved::{Saved, load_parameters};
-use cotangent_apps_common::attention::Scores;
 
 /// A class of a picture.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use cotangent_apps_attention::saved::Running;
+use cotangent_apps_attention::training::report_sharpness;
 use cotangent_apps_common::application::Application;
+use cotangent_apps_common::attention::Scores;
 use cotangent_apps_common::command_line::{RUN, parse_app_with};
 use cotangent_apps_common::error::{Result, exit_code};
 use cotangent_apps_common::task::{self, Reported};
@@ -15,9 +18,6 @@ use serde::Serialize;
 use super::classifier::Likely;
 use super::{Classifier, Tested, VitConfig, VitMetrics, train};
 use crate::patches::check_lazy;
-use cotangent_apps_attention::saved::Running;
-use cotangent_apps_attention::training::report_sharpness;
-use cotangent_apps_common::attention::Scores;
 
 /// The application `vit`.
 pub const APP: Application = Application {

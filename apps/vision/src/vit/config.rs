@@ -2,6 +2,8 @@
 
 use clap::{Args, ValueEnum};
 use cotangent::layers::Score;
+use cotangent_apps_attention::body::{Body, NormOption, head_dims};
+use cotangent_apps_common::attention::{AttentionOptions, Scores};
 use cotangent_apps_common::error::Result;
 use cotangent_apps_common::training::TrainingConfig;
 use cotangent_apps_common::{config, options};
@@ -10,8 +12,6 @@ use serde::{Deserialize, Serialize};
 
 use super::Augmentation;
 use crate::patches::check_patch;
-use cotangent_apps_attention::body::{Body, NormOption, head_dims};
-use cotangent_apps_common::attention::{AttentionOptions, Scores};
 
 /// Named sizes of a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]

@@ -1,7 +1,9 @@
 //! How pictures are changed, mixed and cut into patches, and what a model makes of them.
 
 use cotangent::prelude::*;
+use cotangent_apps_common::attention::Scores;
 use cotangent_apps_common::config;
+use cotangent_apps_pictures::{Pictures, Region};
 
 use super::augmentation::random_part;
 use super::batch::Batch;
@@ -9,8 +11,6 @@ use super::model::VitModel;
 use super::rand_augment::Operation;
 use super::{Augmentation, VitConfig};
 use crate::pictured::Ends;
-use cotangent_apps_common::attention::Scores;
-use cotangent_apps_pictures::{Pictures, Region};
 
 const NONE: &str = "--flip 0 --crop-padding 0 --jitter 0 --mix 0";
 

@@ -2,6 +2,9 @@
 
 use cotangent::optim::train::{Goal, History, Repeated, Shuffled};
 use cotangent::prelude::*;
+use cotangent_apps_attention::saved::{CONFIG, Saved};
+use cotangent_apps_attention::training::{PARTS, adam, falling};
+use cotangent_apps_common::attention::Scores;
 use cotangent_apps_common::error::Result;
 use cotangent_apps_common::metrics::Training;
 use cotangent_apps_common::options::RunOptions;
@@ -16,9 +19,6 @@ use super::tested::{Tested, test};
 use super::{VitConfig, VitMetrics};
 use crate::patches::check_memory;
 use crate::pictured::{Ends, Pictured};
-use cotangent_apps_attention::saved::{CONFIG, Saved};
-use cotangent_apps_attention::training::{PARTS, adam, falling};
-use cotangent_apps_common::attention::Scores;
 
 /// Trains a vision transformer and writes `metrics.json`, `config.json` (with the names of the classes),
 /// `model.safetensors` (the best by validation), `curves.svg` and the checkpoint. It uses the current thread

@@ -1,12 +1,12 @@
 //! The union of graphs, the measure, and short trainings on generated graphs.
 
+use cotangent_apps_common::attention::Scores;
 use cotangent_apps_common::config;
 use cotangent_apps_common::options::RunOptions;
 use tempfile::TempDir;
 
 use super::super::{GeneratedGraphs, GraphConfig, GraphData, GraphMetrics, Split, classify};
 use super::*;
-use cotangent_apps_common::attention::Scores;
 
 const GRAPHS: GeneratedGraphs =
     GeneratedGraphs { graphs: 4, held_out: 2, nodes: 30, degree: 6, features: 3, labels: 2, seed: 3 };

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use cotangent::prelude::Device;
+use cotangent_apps_common::attention::Scores;
 use cotangent_apps_common::error::Result;
 use cotangent_apps_common::interval::Interval;
 use cotangent_apps_common::options::RunOptions;
@@ -16,7 +17,6 @@ use serde::Serialize;
 
 use crate::graph_tasks::task::Task;
 use crate::graph_tasks::{GraphTasksConfig, GraphTasksMetrics, train};
-use cotangent_apps_common::attention::Scores;
 
 /// The options of `graph-tasks train`.
 #[derive(Args)]
