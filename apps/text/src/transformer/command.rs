@@ -20,7 +20,7 @@ use cotangent_apps_common::training::TrainingOptions;
 
 use super::comparison::{self, Line};
 use super::parallel_text::ParallelText;
-use super::{Queries, Search, TransformerConfig, TransformerMetrics, Translator, train};
+use super::{LengthNorm, Queries, Search, TransformerConfig, TransformerMetrics, Translator, train};
 
 /// The application `transformer`.
 pub const APP: Application = Application {
@@ -132,15 +132,18 @@ struct SearchOptions {
     /// Number of hypotheses that beam search keeps at each step, from 1 to 100; 1 is greedy search.
     #[arg(long, default_value_t = 5, help_heading = "Search")]
     beam: usize,
-    /// Hypotheses are compared by their log-probability divided by their length in tokens to this power.
+    /// Hypotheses are compared by their log-probability divided by their length to this power.
     /// Larger values favour longer translations.
     #[arg(long, default_value_t = 1.0, allow_negative_numbers = true, help_heading = "Search")]
     length_penalty: f64,
+    /// How their length is measured.
+    #[arg(long, value_enum, default_value_t, help_heading = "Search")]
+    length_norm: LengthNorm,
 }
 
 impl SearchOptions {
     fn check(self) -> Result<Search> {
-        Search::new(self.beam, self.length_penalty)
+        Search::new(self.beam, self.length_penalty, self.length_norm)
     }
 }
 

@@ -23,7 +23,7 @@ use bleu::Bleu;
 pub use command::{APP, run};
 pub use config::{Size, TransformerConfig};
 pub use cotangent_apps_attention::body::{NormOption, PositionsOption};
-pub use search::Search;
+pub use search::{LengthNorm, Search};
 pub use training::train;
 pub use translator::{Queries, Translator};
 
@@ -52,6 +52,9 @@ pub struct TransformerMetrics {
     pub beam: usize,
     /// The power of its length by which the log-probability of a translation is divided.
     pub length_penalty: f64,
+    /// How the length is measured.
+    #[serde(default)]
+    pub length_norm: LengthNorm,
     /// BLEU of the test sentences' translations.
     pub test: Bleu,
     /// How BLEU was computed, in sacreBLEU's notation.

@@ -1,8 +1,10 @@
 //! Beam search for translations.
 
+use clap::ValueEnum;
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use super::bpe::{BEGIN, END};
 use super::model::TransformerModel;
@@ -13,6 +15,27 @@ use crate::key_values::KeyValues;
 pub struct Search {
     beam: usize,
     length_penalty: f64,
+    length_norm: LengthNorm,
+}
+
+/// What the power of the length penalty is taken of, for a translation of n tokens, end token included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LengthNorm {
+    /// n.
+    #[default]
+    Tokens,
+    /// (5 + n) / 6: Wu et al. 2016, eq. 14 (GNMT). Vaswani et al. 2017 have it with the power 0.6.
+    Gnmt,
+}
+
+impl LengthNorm {
+    fn length(self, tokens: usize) -> f64 {
+        match self {
+            LengthNorm::Tokens => tokens as f64,
+            LengthNorm::Gnmt => (5.0 + tokens as f64) / 6.0,
+        }
+    }
 }
 
 /// The largest number of positions whose keys and values are cached at a time: sentences × beam × largest
@@ -35,24 +58,30 @@ struct Hypothesis {
 }
 
 impl Search {
-    /// A search that keeps `beam` hypotheses at each step; 1 is greedy search. Translations of n tokens, end
-    /// token included, are compared by their log-probability divided by n to the power of `length_penalty`.
+    /// A search that keeps `beam` hypotheses at each step; 1 is greedy search. Translations are
+    /// compared by their log-probability divided by their length, as `length_norm` measures it, to the power
+    /// of `length_penalty`.
     ///
     /// # Errors
     /// If `beam` is not from 1 to 100, or `length_penalty` is not finite.
-    pub fn new(beam: usize, length_penalty: f64) -> Result<Self> {
+    pub fn new(beam: usize, length_penalty: f64, length_norm: LengthNorm) -> Result<Self> {
         if !(1..=100).contains(&beam) {
             return Err(AppError::usage(format!("--beam {beam}: from 1 to 100 is needed")));
         }
         if !length_penalty.is_finite() {
             return Err(AppError::usage(format!("--length-penalty {length_penalty}: a number is needed")));
         }
-        Ok(Search { beam, length_penalty })
+        Ok(Search { beam, length_penalty, length_norm })
     }
 
     /// Number of hypotheses that are kept at each step.
     pub fn beam(&self) -> usize {
         self.beam
+    }
+
+    /// How the length of a translation is measured.
+    pub fn length_norm(&self) -> LengthNorm {
+        self.length_norm
     }
 
     /// The power of its length by which the log-probability of a translation is divided.
@@ -160,7 +189,8 @@ impl Search {
         let best = |finished: Vec<Hypothesis>, alive: Vec<Hypothesis>| {
             // If no hypothesis has ended in time, take the unfinished ones.
             let all = if finished.is_empty() { alive } else { finished };
-            let value = |h: &Hypothesis| h.score / ((h.tokens.len() + 1) as f64).powf(self.length_penalty);
+            let length = |h: &Hypothesis| self.length_norm.length(h.tokens.len() + 1);
+            let value = |h: &Hypothesis| h.score / length(h).powf(self.length_penalty);
             all.into_iter().max_by(|a, b| value(a).total_cmp(&value(b))).expect("a hypothesis")
         };
         finished.into_iter().zip(alive).map(|(finished, alive)| best(finished, alive)).collect()
@@ -257,8 +287,8 @@ mod tests {
             [B, C] => [(END, 0.9), (A, 0.05), (B, 0.03), (C, 0.02)],
             _ => [(END, 0.4), (A, 0.3), (B, 0.2), (C, 0.1)],
         };
-        let find = |beam, penalty| {
-            let search = Search::new(beam, penalty).unwrap();
+        let find = |beam, penalty, norm| {
+            let search = Search::new(beam, penalty, norm).unwrap();
             // Two sentences; in the second, A and B are exchanged.
             let found = search.best(2, 5, |rows, step| {
                 let candidates = |&(sentence, hypothesis): &(u32, &Hypothesis)| {
@@ -283,9 +313,29 @@ mod tests {
         let is = |(tokens, score): (Vec<u32>, f64), want: &[u32], probability: f64| {
             assert!(tokens == want && (score - probability.ln()).abs() < 1e-12, "{tokens:?} {score}");
         };
-        is(find(1, 0.0), &[A], 0.5 * 0.3);
+        let (tokens, gnmt) = (LengthNorm::Tokens, LengthNorm::Gnmt);
+        is(find(1, 0.0, tokens), &[A], 0.5 * 0.3);
         for beam in [2, 3, 5] {
-            is(find(beam, 0.0), &[B, C], 0.4 * 0.9 * 0.9);
+            is(find(beam, 0.0, tokens), &[B, C], 0.4 * 0.9 * 0.9);
         }
+        // The best of both by the value that is compared.
+        let score = |p: f64, n: f64, length: fn(f64) -> f64, power: f64| p.ln() / length(n).powf(power);
+        for (norm, length) in [(tokens, (|n| n) as fn(f64) -> f64), (gnmt, |n| (5.0 + n) / 6.0)] {
+            for power in [0.6, 1.0, -4.0, 9.0] {
+                let (found, log) = find(2, power, norm);
+                let n = found.len() as f64 + 1.0;
+                let own = log / length(n).powf(power);
+                assert!(own >= score(0.4 * 0.9 * 0.9, 3.0, length, power) - 1e-12, "{norm:?} {power}");
+                assert!(own >= score(0.5 * 0.3, 2.0, length, power) - 1e-12, "{norm:?} {power}");
+            }
+        }
+        assert_eq!(gnmt.length(1), 1.0);
+        // Powers below 0 favour the shorter one; GNMT's lengths are more alike, so it takes a lower power.
+        let shorter = |norm| {
+            let mut powers = (1..200).map(|i| -0.05 * f64::from(i));
+            powers.find(|&power| find(2, power, norm).0.len() == 1)
+        };
+        let (by_tokens, by_gnmt) = (shorter(tokens), shorter(gnmt));
+        assert!(by_gnmt.unwrap() < by_tokens.unwrap(), "{by_tokens:?} {by_gnmt:?}");
     }
 }

@@ -211,6 +211,7 @@ impl<'a> Task for TransformerTask<'a> {
             validation: self.validation_loss(model, tape),
             beam: self.search.beam(),
             length_penalty: self.search.length_penalty(),
+            length_norm: self.search.length_norm(),
             test: bleu::corpus(&translations, &references),
             signature: bleu::SIGNATURE.to_owned(),
         })
