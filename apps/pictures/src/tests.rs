@@ -471,6 +471,24 @@ fn files_are_read_as_by_another_program() {
         let written = image::load_from_memory_with_format(&codec::png(&ours), ImageFormat::Png).unwrap();
         assert_eq!(pixels(&written), ours.pixels(), "{name}");
     }
+    // Colours of a palette, some of them clear, two in a byte; grey of one bit.
+    let palette = |depth: png::BitDepth, colour: png::ColorType, row: &[u8]| {
+        let mut file = Vec::new();
+        let mut encoder = png::Encoder::new(&mut file, 4, 1);
+        encoder.set_color(colour);
+        encoder.set_depth(depth);
+        if colour == png::ColorType::Indexed {
+            encoder.set_palette(vec![0, 0, 0, 250, 10, 20, 30, 240, 50]);
+            encoder.set_trns(vec![255, 128, 0]);
+        }
+        encoder.write_header().unwrap().write_image_data(row).unwrap();
+        codec::read(&write(&d, "few.png", &file)).unwrap()
+    };
+    let four = palette(png::BitDepth::Four, png::ColorType::Indexed, &[0x01, 0x21]);
+    assert_eq!(four.pixels(), [0, 0, 0, 250, 10, 20, 30, 240, 50, 250, 10, 20]);
+    assert_eq!(four.channels(), 3);
+    let one = palette(png::BitDepth::One, png::ColorType::Grayscale, &[0b1010_0000]);
+    assert_eq!((one.channels(), one.pixels()), (1, &[255, 0, 255, 0][..]));
     // A file that ends within its header, and one that claims more pixels than memory holds.
     let mut jpeg = Vec::new();
     JpegEncoder::new_with_quality(&mut jpeg, 90).encode_image(&picture).unwrap();

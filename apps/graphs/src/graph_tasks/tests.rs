@@ -1,8 +1,6 @@
 //! The model, and the options that a geometry decides.
 
-use cotangent::engine::Gradients;
 use cotangent::layers::score::{Dot, PolarDistance};
-use cotangent::module::{Path, Visitor};
 use cotangent::prelude::*;
 use cotangent_apps_common::attention::{AggregateOption, Scores, ValuesOption};
 use cotangent_apps_common::config;
@@ -117,25 +115,20 @@ fn rows_of_the_table_are_stretched() {
 /// The derivative along a random direction of all parameters is that by finite differences.
 #[test]
 fn gradients_of_models() {
-    /// Adds the products of gradients and directions.
-    struct Along<'a, 't>(&'a Gradients<'t, f64>, std::vec::IntoIter<f64>, f64);
-    impl Visitor<f64> for Along<'_, '_> {
-        fn param<M: Steps>(&mut self, _: &str, param: &Param<M, f64>) {
-            let (len, width) = (param.value().len(), param.value().width());
-            let direction: Vec<f64> = self.1.by_ref().take(len).collect();
-            let Some(gradient) = self.0.param(param.id()) else { return };
-            self.2 +=
-                gradient.to_dense(len / width, width).iter().zip(direction).map(|(g, d)| g * d).sum::<f64>();
-        }
-    }
     for more in ["", "--input neighbours --weights sigmoid", "--geometry euclidean --norm post"] {
         let config = config(more);
         let (model, questions) = (model(&config), questions(PLAIN, &config));
         let direction: Vec<f64> = (0..model.count()).map(|i| (1.7 * i as f64).sin()).collect();
         let tape = Tape::new();
         let gradients = tape.backward(model.loss(&tape, &questions));
-        let mut along = Along(&gradients, direction.clone().into_iter(), 0.0);
-        model.visit(&mut Path::root(), &mut along);
+        let (mut along, mut directions) = (0.0, direction.iter());
+        model.each(|_, param| {
+            let (len, width) = (param.value().len(), param.value().width());
+            let direction: Vec<&f64> = directions.by_ref().take(len).collect();
+            let Some(gradient) = gradients.param(param.id()) else { return };
+            let products = gradient.to_dense(len / width, width).into_iter().zip(direction);
+            along += products.map(|(g, d)| g * d).sum::<f64>();
+        });
         let loss_at = |h: f64| {
             let (mut moved, mut steps) = (model.clone(), direction.iter());
             let mut state = moved.state();
@@ -148,7 +141,7 @@ fn gradients_of_models() {
         };
         let h = 1e-6;
         let finite = (loss_at(h) - loss_at(-h)) / (2.0 * h);
-        assert!((along.2 / finite - 1.0).abs() < 1e-6, "{more}: {} {finite}", along.2);
+        assert!((along / finite - 1.0).abs() < 1e-6, "{more}: {along} {finite}");
     }
 }
 
