@@ -155,7 +155,10 @@ impl EmbeddingConfig {
         let wrong = [
             (self.negative_power > 10.0, "negative-power: at most 10 is possible"),
             (self.cool_down.is_some() && self.lr_floor == 1.0, "cool-down: only with --lr-floor"),
-            (self.learn_kappa && !distances, "learn-kappa: only for --loss ranking and fermi-dirac"),
+            (
+                self.learn_kappa && !distances,
+                "learn-kappa: only for --loss ranking, squared-ranking and fermi-dirac",
+            ),
             (shared && !ranking, "shared-negatives: only for --loss ranking"),
             (self.rank_by_weight && !ranking, "rank-by-weight: only for --loss ranking"),
             (self.rank_by_weight && shared, "rank-by-weight: not with --shared-negatives"),

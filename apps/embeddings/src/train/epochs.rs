@@ -353,7 +353,7 @@ mod tests {
         let graph = tree();
         let models = SpaceModel::value_variants().iter().map(|&model| config(model));
         for config in models.flat_map(|config| {
-            [Loss::Ranking, Loss::FermiDirac]
+            [Loss::Ranking, Loss::FermiDirac, Loss::SquaredRanking]
                 .map(|loss| EmbeddingConfig { objective: Objective::new(loss, None, None), ..config.clone() })
         }) {
             let (points, losses) = trained(&config, &graph, Form::Tape, 3);

@@ -25,6 +25,8 @@ pub enum Loss {
     Umbral,
     /// u in the penumbral shadow cone at v (Yu et al. 2023; Tseng et al. 2023), in half-space.
     Penumbral,
+    /// As ranking, of squared distances: in Euclidean space the baseline of Nickel & Kiela 2017.
+    SquaredRanking,
 }
 
 impl Loss {
@@ -33,7 +35,7 @@ impl Loss {
     /// source at height 4 and a margin of 0.2; they were chosen on a tree of 40 nodes.
     fn usual(self) -> (f64, f64) {
         match self {
-            Loss::Ranking | Loss::FermiDirac => (0.0, 0.0),
+            Loss::Ranking | Loss::FermiDirac | Loss::SquaredRanking => (0.0, 0.0),
             Loss::Cones => (0.1, 0.01),
             Loss::Umbral => (1.0, 0.2),
             Loss::Penumbral => (4.0, 0.2),
@@ -53,6 +55,8 @@ pub(crate) enum DistanceLoss {
     Ranking,
     /// [`FermiDirac::cross_entropy`].
     FermiDirac(FermiDirac),
+    /// [`loss::ranking`] of squared distances.
+    SquaredRanking,
 }
 
 impl DistanceLoss {
@@ -61,6 +65,7 @@ impl DistanceLoss {
         match self {
             DistanceLoss::Ranking => loss::ranking(distances),
             DistanceLoss::FermiDirac(decoder) => decoder.cross_entropy(distances),
+            DistanceLoss::SquaredRanking => loss::ranking(distances.square()),
         }
     }
 
@@ -69,6 +74,13 @@ impl DistanceLoss {
         match self {
             DistanceLoss::Ranking => loss::ranking_with_gradient(distances, gradient),
             DistanceLoss::FermiDirac(decoder) => decoder.cross_entropy_with_gradient(distances, gradient),
+            DistanceLoss::SquaredRanking => {
+                let squares: Vec<T> = distances.iter().map(|&d| d * d).collect();
+                let loss = loss::ranking_with_gradient(&squares, gradient);
+                let two = T::one() + T::one();
+                gradient.iter_mut().zip(distances).for_each(|(slope, &d)| *slope = *slope * two * d);
+                loss
+            }
         }
     }
 }
@@ -116,6 +128,7 @@ impl Objective {
     pub(crate) fn of_distances(&self) -> Option<DistanceLoss> {
         match self.loss {
             Loss::Ranking => Some(DistanceLoss::Ranking),
+            Loss::SquaredRanking => Some(DistanceLoss::SquaredRanking),
             Loss::FermiDirac => {
                 Some(DistanceLoss::FermiDirac(FermiDirac::new(self.radius, self.temperature)))
             }
@@ -125,7 +138,7 @@ impl Objective {
 
     /// Whether the loss is one of distances.
     pub(crate) fn is_of_distances(&self) -> bool {
-        matches!(self.loss, Loss::Ranking | Loss::FermiDirac)
+        matches!(self.loss, Loss::Ranking | Loss::SquaredRanking | Loss::FermiDirac)
     }
 
     /// Checks the settings.
@@ -173,7 +186,7 @@ impl Objective {
     /// [`check`](Self::check).
     pub fn energy<R: Rows>(&self, space: SpaceForm, ancestor: &R, descendant: &R) -> Option<R::Scalar> {
         match self.loss {
-            Loss::Ranking | Loss::FermiDirac => None,
+            Loss::Ranking | Loss::SquaredRanking | Loss::FermiDirac => None,
             Loss::Cones => space.entailment_energy(ancestor, descendant, self.size),
             Loss::Umbral => space.umbral_energy(ancestor, descendant, self.size),
             Loss::Penumbral => space.penumbral_energy(ancestor, descendant, self.size),
@@ -205,6 +218,7 @@ mod tests {
         for (loss, model, fits) in [
             (Loss::Ranking, SpaceModel::Sphere, true),
             (Loss::FermiDirac, SpaceModel::Sphere, true),
+            (Loss::SquaredRanking, SpaceModel::Euclidean, true),
             (Loss::Cones, SpaceModel::Lorentz, true),
             (Loss::Cones, SpaceModel::HalfSpace, true),
             (Loss::Umbral, SpaceModel::HalfSpace, true),
