@@ -261,7 +261,11 @@ mod tests {
         for (attention, positions) in [("dot", "sinusoidal"), ("umbral", "learned"), ("dot", "hyperbolic")] {
             let model = model(attention, positions);
             for beam in [1, 4] {
-                let found = Search::new(beam, 0.6).unwrap().translate_group(&model, &group, &Device::cpu());
+                let found = Search::new(beam, 0.6, LengthNorm::Gnmt).unwrap().translate_group(
+                    &model,
+                    &group,
+                    &Device::cpu(),
+                );
                 for (source, found) in sources.iter().zip(found) {
                     let cut = found.tokens.len() == longest(source.len() + 1);
                     let tokens = if cut { found.tokens } else { [&found.tokens[..], &[END]].concat() };
