@@ -7,7 +7,7 @@ use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::table::{content, plain_or_packed, read_lines};
 use rayon::prelude::*;
 
-use crate::data::Parts;
+use crate::reading::Parts;
 use crate::{Fit, PictureNumber, Pictures, Raster, idx};
 
 /// The largest number of classes.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use cotangent_apps_common::error::{AppError, Result};
 use rayon::prelude::*;
 
-use crate::data::Parts;
 use crate::pictures::PictureFile;
+use crate::reading::Parts;
 use crate::{Fit, Pictures, Raster, Reading, codec};
 
 /// What the folder of a part can be called, for validation and testing.

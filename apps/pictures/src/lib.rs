@@ -8,6 +8,8 @@
 //! | [`folders`] | folders of PNG and JPEG files |
 //! | [`raster`] | single pictures: their pixels, sizes and channels |
 //! | [`codec`] | their files |
+//! | [`reading`] | how they are read |
+//! | [`sheet`] | pictures side by side |
 //! | [`resample`] | moved, turned and sheared ones |
 
 #![forbid(unsafe_code)]
@@ -20,11 +22,14 @@ pub mod folders;
 mod idx;
 pub mod pictures;
 pub mod raster;
+pub mod reading;
 pub mod resample;
 mod rows;
+pub mod sheet;
 #[cfg(test)]
 mod tests;
 
-pub use data::{PictureData, Reading};
+pub use data::PictureData;
 pub use pictures::{PictureNumber, Pictures};
 pub use raster::{Fit, Raster, Region};
+pub use reading::Reading;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::table::read_lines;
 
-use crate::data::Parts;
+use crate::reading::Parts;
 use crate::{Reading, arrays};
 
 /// The part of the rows that is for testing, from the end: a fifth, rounded up.

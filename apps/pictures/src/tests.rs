@@ -9,7 +9,7 @@ use image::imageops::FilterType;
 use image::{DynamicImage, ImageFormat};
 use tempfile::TempDir;
 
-use super::{Fit, PictureData, Pictures, Raster, Reading, Region, codec, raster};
+use super::{Fit, PictureData, Pictures, Raster, Reading, Region, codec, sheet};
 
 const READING: Reading =
     Reading { side: None, folder_side: 4, held_out: 0.25, seed: 0, white: None, lazy: false };
@@ -362,9 +362,9 @@ fn numbers_and_bytes_are_the_same_pictures() {
     assert_eq!(beyond.to_bytes().pixels(), [0, 255, 128, 0]);
     // Two of three pictures in a row, and one below, each enlarged 32 times, with gaps.
     let three = Pictures::new([2, 1], bytes.pixels().repeat(3), vec![0; 3]);
-    let sheet = raster::sheet(&three, 2);
+    let sheet = sheet::sheet(&three, 2);
     assert_eq!([sheet.width(), sheet.height()], [2 * 66 + 2; 2]);
-    assert!(raster::sheet_bytes(2, 1) * 3.0 > (sheet.width() * sheet.height()) as f64);
+    assert!(sheet::sheet_bytes(2, 1) * 3.0 > (sheet.width() * sheet.height()) as f64);
     let shades = [(0, 0), (2, 2), (35, 35), (68 + 32, 2), (2, 68 + 32), (100, 100)];
     assert_eq!(shades.map(|(x, y)| sheet.pixels()[y * sheet.width() + x]), [255, 0, 255, 1, 100, 255]);
 }

@@ -14,7 +14,7 @@ use cotangent_apps_common::error::{AppError, Result, exit_code};
 use cotangent_apps_common::task::{self, Reported};
 use cotangent_apps_common::training::TrainingOptions;
 use cotangent_apps_common::{options, print, say};
-use cotangent_apps_pictures::{codec, raster};
+use cotangent_apps_pictures::{codec, sheet};
 
 use super::{
     DitConfig, DitData, DitDistance, DitEvaluated, DitMetrics, DitSampling, Sampler, distance, evaluate,
@@ -209,7 +209,7 @@ impl Sample {
             say!("written to {}", path.display());
         }
         if !sampler.config().latents {
-            let sheet = codec::png(&raster::sheet(&made.to_bytes(), self.count));
+            let sheet = codec::png(&sheet::sheet(&made.to_bytes(), self.count));
             atomic::write(&self.out, |w| w.write_all(&sheet)).map_err(AppError::io(&self.out))?;
             say!("written to {}", self.out.display());
         }

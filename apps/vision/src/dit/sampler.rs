@@ -8,7 +8,7 @@ use cotangent_apps_attention::saved::{Saved, load_parameters};
 use cotangent_apps_common::attention::Scores;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::{memory, options};
-use cotangent_apps_pictures::{Pictures, raster};
+use cotangent_apps_pictures::{Pictures, sheet};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -124,7 +124,7 @@ impl Sampler {
     /// If they do not.
     pub fn check_memory(&self, count: usize, classes: usize, is_shown: bool) -> Result<()> {
         let (side, channels) = (self.config.side(), self.ends.channels);
-        let sheet = if is_shown { raster::sheet_bytes(side, channels) } else { 0.0 };
+        let sheet = if is_shown { sheet::sheet_bytes(side, channels) } else { 0.0 };
         let bytes = memory::bytes::<f32>(&[count, classes, side, side, channels])
             + sheet * count as f64 * classes as f64;
         memory::check(&[("count", count)], "the pictures", bytes)

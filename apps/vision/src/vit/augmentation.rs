@@ -12,6 +12,7 @@ use rand::RngExt;
 use rand_distr::{Beta, Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
+use super::colour::{Extents, blend, mean_grey, recolour};
 use super::config::by_size;
 use super::rand_augment;
 
@@ -75,9 +76,6 @@ pub struct Augmentation {
     #[arg(long, default_value_t = 0.1, allow_negative_numbers = true, help_heading = "Augmentation")]
     pub label_smoothing: f64,
 }
-
-/// Height, width and channels of a picture.
-pub(super) type Extents = [usize; 3];
 
 impl Augmentation {
     /// Checks the options.
@@ -165,9 +163,9 @@ impl Augmentation {
         let [brightness, contrast, saturation] =
             [(); 3].map(|()| rng.random_range(1.0 - self.jitter..=1.0 + self.jitter) as f32);
         pixels.iter_mut().for_each(|x| *x = blend(*x, 0.0, brightness));
-        let mean = rand_augment::mean_grey(pixels, channels);
+        let mean = mean_grey(pixels, channels);
         pixels.iter_mut().for_each(|x| *x = blend(*x, mean, contrast));
-        rand_augment::recolour(pixels, channels, saturation);
+        recolour(pixels, channels, saturation);
     }
 
     /// Mixes each picture with the one at its place from the end. Returns the share of a picture in its
@@ -290,20 +288,7 @@ fn erase(pixels: &mut [f32], [height, width, channels]: Extents, rng: &mut Rng) 
 /// Number of tries to place a rectangle in a picture.
 const TRIES: usize = 10;
 
-/// `from`, and this factor times the way from there to x.
-pub(super) fn blend(x: f32, from: f32, factor: f32) -> f32 {
-    (from + factor * (x - from)).clamp(0.0, 1.0)
-}
-
 /// How often a picture is in a batch, for files that do not say it.
 fn once() -> usize {
     1
-}
-
-/// The brightness of a pixel (ITU-R BT.601).
-pub(super) fn grey(pixel: &[f32]) -> f32 {
-    match *pixel {
-        [red, green, blue] => 0.299 * red + 0.587 * green + 0.114 * blue,
-        _ => pixel[0],
-    }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 mod augmentation;
 mod batch;
 mod classifier;
+mod colour;
 mod command;
 mod config;
 mod model;

@@ -10,7 +10,7 @@ use cotangent_apps_pictures::resample::resample;
 use rand::RngExt;
 use rand_distr::{Distribution, Normal};
 
-use super::augmentation::{Extents, blend, grey};
+use super::colour::{Extents, blend, mean_grey, recolour};
 
 /// Number of operations that are drawn for a picture.
 const DRAWN: usize = 2;
@@ -123,19 +123,6 @@ pub(super) fn apply(strength: f64, pixels: &mut [f32], extents: Extents, rng: &m
             let sign = if rng.random_bool(0.5) { 1.0 } else { -1.0 };
             operation.apply(pixels, extents, strength as f32, sign);
         }
-    }
-}
-
-/// The mean brightness of a picture.
-pub(super) fn mean_grey(pixels: &[f32], channels: usize) -> f32 {
-    pixels.chunks_exact(channels).map(grey).sum::<f32>() * channels as f32 / pixels.len() as f32
-}
-
-/// Brings colours nearer to grey, or farther from it.
-pub(super) fn recolour(pixels: &mut [f32], channels: usize, factor: f32) {
-    for pixel in pixels.chunks_exact_mut(channels).filter(|pixel| pixel.len() > 1) {
-        let grey = grey(pixel);
-        pixel.iter_mut().for_each(|x| *x = blend(*x, grey, factor));
     }
 }
 
