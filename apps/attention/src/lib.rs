@@ -2,7 +2,7 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`body`] | the layers of a transformer, as options describe them |
+//! | [`mod@body`] | the layers of a transformer, as options describe them |
 //! | [`saved`] | models in files, which a program can use by itself |
 //! | [`training`] | how such models are trained |
 
