@@ -353,8 +353,8 @@ mod tests {
         let graph = tree();
         let models = SpaceModel::value_variants().iter().map(|&model| config(model));
         for config in models.flat_map(|config| {
-            // Squared distances are steep: by long steps both forms reach the edge of the ball, where rounding
-            // decides.
+            // Squared distances are steep: by long steps both forms reach the edge of the ball, where
+            // rounding decides.
             [(Loss::Ranking, 0.2), (Loss::FermiDirac, 0.2), (Loss::SquaredRanking, 0.02)].map(|(loss, lr)| {
                 let objective = Objective::new(loss, None, None);
                 EmbeddingConfig { objective, lr, ..config.clone() }
