@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use cotangent_apps_common::error::{AppError, Result};
+use cotangent_apps_common::error::Result;
 
 /// Makes what a training takes, in the order of numbers, on threads of its own.
 ///
@@ -25,8 +25,6 @@ struct Queue<E> {
     /// The first number of the step under way; `None` before the first one.
     floor: Option<u64>,
     slots: BTreeMap<u64, Slot<E>>,
-    /// The error of an example that was taken, of several the first by number. It ends the training.
-    failure: Option<(u64, AppError)>,
     closed: bool,
 }
 
@@ -50,27 +48,20 @@ impl<'a, E: Send> Supply<'a, E> {
     /// A supply of what `make` returns for a lesson and a number. A step takes `batch` numbers, and the
     /// supply may be `ahead` steps ahead.
     pub(super) fn new(make: &'a (dyn Fn(usize, u64) -> Result<E> + Sync), batch: u64, ahead: usize) -> Self {
-        let queue = Queue { lesson: None, floor: None, slots: BTreeMap::new(), failure: None, closed: false };
+        let queue = Queue { lesson: None, floor: None, slots: BTreeMap::new(), closed: false };
         let ahead = ahead.saturating_mul(batch as usize);
         Supply { make, batch, ahead, queue: Mutex::new(queue), changed: Condvar::new() }
     }
 
     /// Calls `train` while this many threads make examples.
-    ///
-    /// # Errors
-    /// Of an example that was taken, if there was one, otherwise that of `train`.
-    pub(super) fn during<R>(&self, threads: usize, train: impl FnOnce() -> Result<R>) -> Result<R> {
-        let result = std::thread::scope(|scope| {
+    pub(super) fn during<R>(&self, threads: usize, train: impl FnOnce() -> R) -> R {
+        std::thread::scope(|scope| {
             let _close = Close(self);
             for _ in 0..threads {
                 scope.spawn(|| self.work());
             }
             train()
-        });
-        match self.lock().failure.take() {
-            Some((_, failure)) => Err(failure),
-            None => result,
-        }
+        })
     }
 
     /// Goes on with a lesson. What was made for another one is dropped.
@@ -83,18 +74,11 @@ impl<'a, E: Send> Supply<'a, E> {
         }
     }
 
-    /// The example of a number, once. `None` if it cannot be made: then the training must end.
-    pub(super) fn take(&self, number: u64) -> Option<E> {
-        let keep = |error| {
-            let mut queue = self.lock();
-            if queue.failure.as_ref().is_none_or(|(first, _)| number < *first) {
-                queue.failure = Some((number, error));
-            }
-        };
-        self.result(number).map_err(keep).ok()
-    }
-
-    fn result(&self, number: u64) -> Result<E> {
+    /// The example of a number, once.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub(super) fn take(&self, number: u64) -> Result<E> {
         let mut queue = self.lock();
         let floor = number / self.batch * self.batch;
         if queue.floor.is_none_or(|old| old < floor) {
@@ -159,6 +143,8 @@ impl<E> Queue<E> {
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
+    use cotangent_apps_common::error::AppError;
+
     use super::*;
 
     /// In any order within a step, from any first step, for any number of threads. A new lesson drops what
@@ -175,12 +161,12 @@ mod tests {
                     supply.turn_to(lesson);
                     for number in [2, 0, 3, 1].map(|i| 4 * step + i) {
                         let example = supply.take(number);
-                        taken.push(example == Some((lesson, number)));
+                        taken.push(example.unwrap() == (lesson, number));
                     }
                 }
-                Ok(taken)
+                taken
             });
-            assert!(taken.unwrap().iter().all(|right| *right), "{threads} threads");
+            assert!(taken.iter().all(|right| *right), "{threads} threads");
         }
     }
 
@@ -207,13 +193,13 @@ mod tests {
         let supply = Supply::new(&make, 2, 2);
         let taken = supply.during(2, || {
             supply.turn_to(0);
-            supply.take(0);
+            supply.take(0).unwrap();
             until((0, 1));
             supply.turn_to(1);
             until((1, 2));
-            Ok(supply.take(1))
+            supply.take(1)
         });
-        assert_eq!(taken.unwrap(), Some((1, 1)));
+        assert_eq!(taken.unwrap(), (1, 1));
     }
 
     /// The threads are at most two steps ahead, and make nothing twice.
@@ -225,42 +211,33 @@ mod tests {
             Ok(number)
         };
         let supply = Supply::new(&make, 3, 2);
-        let taken = supply.during(2, || {
+        supply.during(2, || {
             supply.turn_to(0);
             for number in 0..30 {
-                supply.take(number);
+                supply.take(number).unwrap();
                 assert!(made.load(Ordering::SeqCst) <= number as usize + 1 + 6 + 1);
             }
-            Ok(())
         });
-        taken.unwrap();
         assert!((30..=37).contains(&made.load(Ordering::SeqCst)));
     }
 
-    /// An error of an example ends the training when it is taken, not when it is made.
+    /// An example that cannot be made is an error when it is taken, not when it is made.
     #[test]
-    fn an_error_ends_the_training() {
+    fn an_error_is_that_of_its_number() {
         let make = |_: usize, number: u64| match number {
             0..7 => Ok(number),
-            _ => Err(AppError::usage("no more")),
+            _ => Err(AppError::usage(format!("no number {number}"))),
         };
         for threads in [0, 2] {
-            let supply = Supply::new(&make, 2, 2);
-            let result = supply.during(threads, || {
-                supply.turn_to(0);
-                let mut numbers = 0..20;
-                Ok(numbers.find(|&number| supply.take(number).is_none()))
-            });
-            assert_eq!(result.unwrap_err().to_string(), "no more", "{threads} threads");
-            let result = Supply::new(&make, 2, 9).during(threads, || Ok(()));
-            assert!(result.is_ok());
             let supply = Supply::new(&make, 2, 9);
-            let result = supply.during(threads, || {
+            supply.during(threads, || {
                 supply.turn_to(0);
-                assert!((0..7).all(|number| supply.take(number) == Some(number)));
-                Ok(())
+                assert!((0..7).all(|number| supply.take(number).is_ok_and(|example| example == number)));
+                for number in [9, 7] {
+                    let error = supply.take(number).unwrap_err().to_string();
+                    assert_eq!(error, format!("no number {number}"), "{threads} threads");
+                }
             });
-            assert!(result.is_ok(), "what is not taken does no harm");
         }
     }
 }

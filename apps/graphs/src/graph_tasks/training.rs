@@ -152,15 +152,14 @@ impl Task for CurriculumTask<'_> {
         Ok(Recipe { schedule, parts: [8, 1], keeps_best: false, ..Recipe::new(adam) })
     }
 
-    /// NaN, which ends the training, if a graph cannot be made.
     fn loss<'t>(
         &self,
         model: &RecursiveTransformer,
         tape: &'t Tape<f32>,
         items: &[u32],
     ) -> Result<Var<'t, f32>> {
-        let taken: Option<Vec<Questions>> = items.iter().map(|&item| self.supply.take(item.into())).collect();
-        let Some(graphs) = taken else { return Ok(tape.scalar(f64::NAN)) };
+        let taken = items.iter().map(|&item| self.supply.take(item.into()));
+        let graphs: Vec<Questions> = taken.collect::<Result<_>>()?;
         let losses = graphs.iter().map(|questions| model.loss(tape, questions));
         Ok(losses.reduce(|a, b| a + b).expect("a batch of graphs") * (1.0 / items.len() as f64))
     }
