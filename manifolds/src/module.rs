@@ -299,13 +299,13 @@ fn check_value<T: Float>(
     name: &str,
     values: &HashMap<String, Tensor<T>>,
 ) -> Result<(), StateError> {
-    let name = name.to_owned();
-    let Some(value) = values.get(&name) else { return Err(StateError::Missing(name)) };
+    let Some(value) = values.get(name) else { return Err(StateError::Missing(name.to_owned())) };
+    let name = || name.to_owned();
     if value.shape() != param.value().shape() {
         let (found, expected) = (value.shape().to_string(), param.value().shape().to_string());
-        return Err(StateError::Shape { name, found, expected });
+        return Err(StateError::Shape { name: name(), found, expected });
     }
-    param.contains_all(value).map_err(|(row, source)| StateError::Off { name, row, source })
+    param.contains(value).map_err(|(row, source)| StateError::Off { name: name(), row, source })
 }
 
 /// Shows parameters without their manifolds.

@@ -122,21 +122,11 @@ pub trait AnyParam<T: Float> {
     fn manifold_text(&self) -> String;
     /// The factors of its manifold, and the moments that optimisers keep for a row.
     fn factor_count(&self) -> FactorCount;
-    /// Whether a row is a point of its manifold.
-    ///
-    /// # Errors
-    /// By how much it is not.
-    fn contains(&self, row: &[T]) -> Result<(), OffManifold>;
-    /// Whether all rows are points of its manifold.
+    /// Checks that all rows are points of its manifold.
     ///
     /// # Errors
     /// The first row that is not, and by how much.
-    fn contains_all(&self, rows: &Tensor<T>) -> Result<(), (usize, OffManifold)>;
-    /// Checks that every row of its own is a point: see [`Param::verify`].
-    ///
-    /// # Errors
-    /// The first row that is not, and by how much.
-    fn verify(&mut self) -> Result<(), (usize, OffManifold)>;
+    fn contains(&self, rows: &Tensor<T>) -> Result<(), (usize, OffManifold)>;
 }
 
 impl<M: Steps, T: Float> AnyParam<T> for Param<M, T> {
@@ -158,14 +148,8 @@ impl<M: Steps, T: Float> AnyParam<T> for Param<M, T> {
     fn factor_count(&self) -> FactorCount {
         FactorCount::new(&self.manifold, self.value.width())
     }
-    fn contains(&self, row: &[T]) -> Result<(), OffManifold> {
-        self.manifold.contains(row)
-    }
-    fn contains_all(&self, rows: &Tensor<T>) -> Result<(), (usize, OffManifold)> {
+    fn contains(&self, rows: &Tensor<T>) -> Result<(), (usize, OffManifold)> {
         contains(&self.manifold, rows)
-    }
-    fn verify(&mut self) -> Result<(), (usize, OffManifold)> {
-        Param::verify(self)
     }
 }
 

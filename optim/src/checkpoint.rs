@@ -238,9 +238,7 @@ impl<T: Float> Decode<'_, T> {
             Ok(Tensor::new(shape, bytes.chunks_exact(size_of::<T>()).map(T::read_le).collect()))
         };
         let points = tensor("points", &saved.points, value.shape().axes())?;
-        for (i, row) in points.rows().enumerate().filter(|(_, row)| !row.is_empty()) {
-            param.contains(row).map_err(|off| format!("row {i}: {off}"))?;
-        }
+        param.contains(&points).map_err(|(row, off)| format!("row {row}: {off}"))?;
         let Some(state) = &saved.state else { return Ok((points, None)) };
         if state.moments.len() != self.moments {
             let (found, ours) = (state.moments.len(), self.moments);
