@@ -4,7 +4,6 @@ use cotangent::prelude::*;
 use cotangent_apps_common::error::Result;
 use serde::{Deserialize, Serialize};
 
-use super::batch::Batch;
 use super::dataset::{Dataset, Example};
 use super::model::Reasoner;
 
@@ -70,7 +69,7 @@ pub(super) fn answer(
     for examples in examples.chunks(TOGETHER) {
         tape.reset();
         let examples: Vec<&Example> = examples.iter().collect();
-        let logits = model.logits(tape, &Batch::new(&examples, None)?);
+        let logits = model.logits(tape, &model.batch(&examples, None)?);
         answers.not_finite += logits.to_tensor().data().iter().filter(|logit| !logit.is_finite()).count();
         let questions = examples.iter().flat_map(|example| &example.questions);
         for (question, found) in questions.zip(logits.top_k(1).1) {

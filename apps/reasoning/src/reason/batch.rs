@@ -14,7 +14,8 @@ pub(super) struct Batch<'a> {
     examples: &'a [&'a Example],
     /// Places for questions of each example; some may be empty.
     places: usize,
-    /// The pictures and their side, `[batch, 3, side, side]`, if the scenes are pictures.
+    /// The pictures and their side, `[batch, 3, side, side]`, if the scenes are pictures that are
+    /// looked at.
     pixels: Option<(Vec<f32>, usize)>,
 }
 
@@ -28,14 +29,13 @@ impl<'a> Batch<'a> {
     /// # Panics
     /// If there is no question.
     pub(super) fn new(examples: &'a [&'a Example], mut rng: Option<&mut Rng>) -> Result<Self> {
-        let places = examples.iter().map(|example| example.questions.len()).max().unwrap_or(0);
-        assert!(places > 0, "Batch: no question");
+        let batch = Batch::blind(examples);
         let side = match &examples[0].scene {
             Scene::Image(_) => Some(SIDE),
             Scene::Picture(picture) => Some(picture.side),
             Scene::Objects(_) => None,
         };
-        let Some(side) = side else { return Ok(Batch { examples, places, pixels: None }) };
+        let Some(side) = side else { return Ok(batch) };
         let mut pixels = vec![0.0; examples.len() * 3 * side * side];
         for (example, to) in examples.iter().zip(pixels.chunks_exact_mut(3 * side * side)) {
             match &example.scene {
@@ -44,7 +44,17 @@ impl<'a> Batch<'a> {
                 Scene::Objects(_) => panic!("Batch: objects beside pictures"),
             }
         }
-        Ok(Batch { examples, places, pixels: Some((pixels, side)) })
+        Ok(Batch { pixels: Some((pixels, side)), ..batch })
+    }
+
+    /// Same as [`new`](Self::new), without pictures.
+    ///
+    /// # Panics
+    /// If there is no question.
+    pub(super) fn blind(examples: &'a [&'a Example]) -> Self {
+        let places = examples.iter().map(|example| example.questions.len()).max().unwrap_or(0);
+        assert!(places > 0, "Batch: no question");
+        Batch { examples, places, pixels: None }
     }
 
     /// Number of examples, and of places for questions of each.

@@ -172,8 +172,6 @@ fn clevr(config: &ReasonConfig) -> Result<Dataset> {
     };
     let texts = train.questions.iter().map(|question| &question.text[..]);
     let vocabulary = Vocabulary::new(texts);
-    // Nobody looks at hidden pictures.
-    let pictures = config.pixels && !config.blind;
     let examples = |part: &clevr::Dataset, split: &str| {
         let examples = examples(part, &vocabulary).map_err(|message| match &config.path {
             Some(path) => {
@@ -182,7 +180,7 @@ fn clevr(config: &ReasonConfig) -> Result<Dataset> {
             }
             None => AppError::usage(message),
         })?;
-        if pictures { with_pictures(examples, config, split) } else { Ok(examples) }
+        if config.pixels { with_pictures(examples, config, split) } else { Ok(examples) }
     };
     let words = ["unknown".to_owned()].into_iter().chain(vocabulary.words().iter().cloned());
     Ok(Dataset {
@@ -197,7 +195,7 @@ fn clevr(config: &ReasonConfig) -> Result<Dataset> {
         kinds: QuestionKind::ALL.map(|kind| kind.to_string()).to_vec(),
         words: words.collect(),
         bits: 0,
-        pictures,
+        pictures: config.pixels,
         train: examples(&train, "train")?,
         validation: examples(&validation, "train")?,
         test: examples(&test, "val")?,

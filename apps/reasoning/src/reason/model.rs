@@ -1,5 +1,6 @@
 //! The model: objects of a scene, a question, and the relation network that puts them together.
 
+use cotangent::engine::rng::Rng;
 use cotangent::layers::{ConvStack, Lstm, RelationNetwork, RelationSizes, Score};
 use cotangent::prelude::*;
 use cotangent_apps_common::error::Result;
@@ -82,6 +83,14 @@ impl Reasoner {
             network: RelationNetwork { dropout: Dropout { rate: config.dropout }, ..network },
             blind: config.blind,
         }
+    }
+
+    /// Examples side by side, with what the model looks at: see [`Batch::new`].
+    ///
+    /// # Errors
+    /// As [`Batch::new`].
+    pub(super) fn batch<'e>(&self, examples: &'e [&'e Example], rng: Option<&mut Rng>) -> Result<Batch<'e>> {
+        if self.blind { Ok(Batch::blind(examples)) } else { Batch::new(examples, rng) }
     }
 
     /// The logits of the questions, `[questions, answers]`. While training, maps are normalised by the

@@ -11,7 +11,6 @@ use cotangent_apps_pictures::{Raster, codec};
 use svg::node::element::{Circle, Group, Rectangle};
 
 use super::answers::Answers;
-use super::batch::Batch;
 use super::dataset::{Dataset, Example, Scene};
 use super::model::Reasoner;
 use crate::clevr;
@@ -89,7 +88,7 @@ impl<'a> Answered<'a> {
     fn new(model: &Reasoner, example: &'a Example, number: usize, tape: &mut Tape<f32>) -> Result<Self> {
         tape.reset();
         let examples = [example];
-        let batch = Batch::new(&examples, None)?;
+        let batch = model.batch(&examples, None)?;
         let question = number % example.questions.len();
         let answer = model.logits(tape, &batch).top_k(1).1[question];
         let read = model.weights(tape, &batch).map_or(Vec::new(), |weights| {

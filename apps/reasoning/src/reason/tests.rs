@@ -4,7 +4,6 @@ use cotangent::prelude::*;
 use cotangent_apps_common::attention::Scores;
 use cotangent_apps_common::config;
 
-use super::batch::Batch;
 use super::dataset::{Dataset, Example};
 use super::model::Reasoner;
 use super::{Matching, ReasonConfig};
@@ -43,12 +42,12 @@ fn answers_do_not_depend_on_the_batch() {
         let all: Vec<&Example> = data.train.iter().collect();
         model.observe(&mut tape, &data.train).unwrap();
         tape.reset();
-        let together = model.logits(&tape, &Batch::new(&all, None).unwrap()).to_tensor();
+        let together = model.logits(&tape, &model.batch(&all, None).unwrap()).to_tensor();
         let alone: Vec<f32> = all
             .iter()
             .flat_map(|example| {
                 tape.reset();
-                model.logits(&tape, &Batch::new(&[example], None).unwrap()).to_tensor().data().to_vec()
+                model.logits(&tape, &model.batch(&[example], None).unwrap()).to_tensor().data().to_vec()
             })
             .collect();
         assert_eq!(together.data().len(), 12 * 3 * data.answers.len());
@@ -68,7 +67,7 @@ fn the_blind_see_questions_alone() {
         let moved = Example { scene: b.scene.clone(), questions: a.questions.clone() };
         let tape = Tape::<f32>::new();
         let [x, y] = [a, &moved]
-            .map(|example| model.logits(&tape, &Batch::new(&[example], None).unwrap()).to_tensor());
+            .map(|example| model.logits(&tape, &model.batch(&[example], None).unwrap()).to_tensor());
         assert_eq!(x == y, same, "blind: {blind}");
     }
 }
@@ -97,11 +96,11 @@ fn scenes_of_objects_stand_side_by_side() {
     let model = model(&config, &data);
     let all: Vec<&Example> = data.train.iter().collect();
     let tape = Tape::<f32>::new();
-    let together = model.logits(&tape, &Batch::new(&all, None).unwrap()).to_tensor();
+    let together = model.logits(&tape, &model.batch(&all, None).unwrap()).to_tensor();
     let alone: Vec<f32> = all
         .iter()
         .flat_map(|example| {
-            model.logits(&tape, &Batch::new(&[example], None).unwrap()).to_tensor().data().to_vec()
+            model.logits(&tape, &model.batch(&[example], None).unwrap()).to_tensor().data().to_vec()
         })
         .collect();
     assert_eq!((together.width(), alone.len()), (28, counts.iter().sum::<usize>() * 28));

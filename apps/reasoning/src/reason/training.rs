@@ -12,7 +12,6 @@ use cotangent_apps_common::task::{self, Recipe, Task, Trained};
 use cotangent_apps_common::{config, output};
 
 use super::answers::answer;
-use super::batch::Batch;
 use super::config::{PARTS, ReasonConfig};
 use super::dataset::{Dataset, Example};
 use super::model::Reasoner;
@@ -83,12 +82,9 @@ impl Task for ReasonTask<'_> {
 
     fn loss<'t>(&self, model: &Reasoner, tape: &'t Tape<f32>, items: &[u32]) -> Result<Var<'t, f32>> {
         let examples: Vec<&Example> = items.iter().map(|&i| &self.data.train[i as usize]).collect();
-        if !self.config.pixels {
-            return Ok(model.loss(tape, &Batch::new(&examples, None)?));
-        }
         // The stream of dropout also moves the pictures.
         let mut rng = tape.evaluation().expect("a tape that is training");
-        let batch = Batch::new(&examples, Some(&mut rng))?;
+        let batch = model.batch(&examples, Some(&mut rng))?;
         tape.training(rng);
         Ok(model.loss(tape, &batch))
     }
