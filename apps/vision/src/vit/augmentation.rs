@@ -1,7 +1,7 @@
 //! What is done to pictures while training.
 
 use std::borrow::Cow;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use clap::Args;
 use cotangent::engine::rng::Rng;
@@ -12,7 +12,7 @@ use rand::RngExt;
 use rand_distr::{Beta, Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
-use super::colour::{Extents, blend, mean_grey, recolour};
+use super::colour::{Extents, brighten, contrast, saturate};
 use super::config::by_size;
 use super::rand_augment;
 
@@ -160,12 +160,10 @@ impl Augmentation {
         if self.jitter == 0.0 {
             return;
         }
-        let [brightness, contrast, saturation] =
-            [(); 3].map(|()| rng.random_range(1.0 - self.jitter..=1.0 + self.jitter) as f32);
-        pixels.iter_mut().for_each(|x| *x = blend(*x, 0.0, brightness));
-        let mean = mean_grey(pixels, channels);
-        pixels.iter_mut().for_each(|x| *x = blend(*x, mean, contrast));
-        recolour(pixels, channels, saturation);
+        let factors = [(); 3].map(|()| rng.random_range(1.0 - self.jitter..=1.0 + self.jitter) as f32);
+        brighten(pixels, factors[0]);
+        contrast(pixels, channels, factors[1]);
+        saturate(pixels, channels, factors[2]);
     }
 
     /// Mixes each picture with the one at its place from the end. Returns the share of a picture in its
@@ -245,9 +243,7 @@ pub(super) fn random_part([height, width]: [usize; 2], scale: f64, rng: &mut Rng
     let (rows, columns) = (height as f64, width as f64);
     let widest = (4.0_f64 / 3.0).ln();
     for _ in 0..TRIES {
-        let area = rows * columns * rng.random_range(scale..=1.0);
-        let ratio = rng.random_range(-widest..=widest).exp();
-        let [height, width] = [(area / ratio).sqrt(), (area * ratio).sqrt()].map(|x| x.round().max(1.0));
+        let [height, width] = random_sides(rows * columns, scale..=1.0, widest, rng).map(|x| x.max(1.0));
         if height <= rows && width <= columns {
             let [top, left] = [(rows, height), (columns, width)]
                 .map(|(all, own)| rng.random_range(0..=(all - own) as usize));
@@ -267,9 +263,8 @@ pub(super) fn random_part([height, width]: [usize; 2], scale: f64, rng: &mut Rng
 fn erase(pixels: &mut [f32], [height, width, channels]: Extents, rng: &mut Rng) {
     let widest = (1.0_f64 / 0.3).ln();
     for _ in 0..TRIES {
-        let area = (height * width) as f64 * rng.random_range(0.02..=1.0 / 3.0);
-        let ratio = rng.random_range(-widest..=widest).exp();
-        let [rows, columns] = [(area / ratio).sqrt(), (area * ratio).sqrt()].map(|x| x.round() as usize);
+        let area = (height * width) as f64;
+        let [rows, columns] = random_sides(area, 0.02..=1.0 / 3.0, widest, rng).map(|x| x as usize);
         if rows < height && columns < width {
             let (top, left) = (rng.random_range(0..=height - rows), rng.random_range(0..=width - columns));
             for row in top..top + rows {
@@ -283,6 +278,14 @@ fn erase(pixels: &mut [f32], [height, width, channels]: Extents, rng: &mut Rng) 
             return;
         }
     }
+}
+
+/// Height and width of a random rectangle, rounded: of a share of an area, and of a ratio of width to height
+/// whose logarithm is at most `widest` away from 0.
+fn random_sides(area: f64, shares: RangeInclusive<f64>, widest: f64, rng: &mut Rng) -> [f64; 2] {
+    let area = area * rng.random_range(shares);
+    let ratio = rng.random_range(-widest..=widest).exp();
+    [(area / ratio).sqrt(), (area * ratio).sqrt()].map(f64::round)
 }
 
 /// Number of tries to place a rectangle in a picture.

@@ -10,7 +10,7 @@ use cotangent_apps_pictures::resample::resample;
 use rand::RngExt;
 use rand_distr::{Distribution, Normal};
 
-use super::colour::{Extents, blend, mean_grey, recolour};
+use super::colour::{Extents, blend, brighten, contrast, saturate};
 
 /// Number of operations that are drawn for a picture.
 const DRAWN: usize = 2;
@@ -98,12 +98,9 @@ impl Operation {
                 let added = |x: f32| if x < 0.5 { (x + strength * 110.0 / 255.0).min(1.0) } else { x };
                 pixels.iter_mut().for_each(|x| *x = added(*x));
             }
-            Colour => recolour(pixels, channels, factor),
-            Contrast => {
-                let mean = mean_grey(pixels, channels);
-                pixels.iter_mut().for_each(|x| *x = blend(*x, mean, factor));
-            }
-            Brightness => pixels.iter_mut().for_each(|x| *x = blend(*x, 0.0, factor)),
+            Colour => saturate(pixels, channels, factor),
+            Contrast => contrast(pixels, channels, factor),
+            Brightness => brighten(pixels, factor),
             Sharpness => sharpen(pixels, extents, factor),
             ShearRows => resample(pixels, extents, [[1.0, 0.0, 0.0], [0.3 * signed, 1.0, 0.0]]),
             ShearColumns => resample(pixels, extents, [[1.0, 0.3 * signed, 0.0], [0.0, 1.0, 0.0]]),
