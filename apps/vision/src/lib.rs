@@ -11,7 +11,9 @@
 
 pub mod dit;
 mod patches;
+mod picture_options;
 mod pictured;
 pub mod vit;
 
 pub use cotangent_apps_common::attention;
+pub use picture_options::PictureOptions;

@@ -2,7 +2,7 @@
 
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::{memory, options};
-use cotangent_apps_pictures::{PictureData, PictureNumber, Pictures};
+use cotangent_apps_pictures::Pictures;
 
 /// A picture, or its mirror image, cut into square patches: `[patches, patch · patch · channels]`.
 ///
@@ -22,17 +22,6 @@ pub(crate) fn patches_of(
     }
     cut_patches(&picture, [pictures.side, pictures.channels, patch], &mut patches, |x| x);
     Ok(patches)
-}
-
-/// Checks that pictures that are to stay in their files do.
-///
-/// # Errors
-/// If they are no pictures of folders.
-pub(crate) fn check_lazy<N: PictureNumber>(lazy: bool, data: &PictureData<N>) -> Result<()> {
-    if lazy && !data.train.is_lazy() {
-        return Err(AppError::usage("--lazy: only pictures of folders can stay in their files"));
-    }
-    Ok(())
 }
 
 /// Checks that the pictures of a batch, and the positions of their patches, fit in memory.

@@ -20,7 +20,6 @@ use super::{
     DitConfig, DitData, DitDistance, DitEvaluated, DitMetrics, DitSampling, Sampler, distance, evaluate,
     train,
 };
-use crate::patches::check_lazy;
 use crate::vit::Classifier;
 
 /// The application `dit`.
@@ -167,7 +166,7 @@ impl Train {
         config.check(scores)?;
         let threads = threads.start()?;
         let data = threads.run(|| DitData::read(&self.path, &config.reading()))?;
-        check_lazy(config.lazy, &data.pictures)?;
+        config.pictures.check_lazy(&data.pictures)?;
         data.pictures.describe(if data.latents { "latents" } else { "pictures" });
         let reported = Reported::<DitMetrics> {
             name: "test loss",

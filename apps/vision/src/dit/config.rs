@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::DitData;
 use super::model::FREQUENCIES;
+use crate::PictureOptions;
 use crate::patches::check_patch;
 use crate::pictured::Ends;
 
@@ -135,18 +136,10 @@ pub struct DitConfig {
     #[arg(long, help_heading = "Data")]
     #[serde(with = "config::known")]
     pub image_size: Option<usize>,
-    /// Leave the pictures of folders in their files, and read each one when it is needed: for more of them
-    /// than memory holds.
-    #[arg(long, help_heading = "Data")]
-    #[serde(default)]
-    pub lazy: bool,
-    /// Share of the training pictures that is held out for validation, and for the test, if the directory has
-    /// none; above 0 and below 1.
-    #[arg(long, default_value_t = 0.1, allow_negative_numbers = true, help_heading = "Data")]
-    pub held_out: f64,
-    /// Seed of what is held out. Runs of other seeds have the same pictures for the test.
-    #[arg(long, default_value_t = 0, help_heading = "Data")]
-    pub split_seed: u64,
+    /// Where the pictures are, and which are held out.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub pictures: PictureOptions,
     /// Probability with which a picture of a training batch is mirrored, left to right, from 0 to 1. Peebles
     /// & Xie 2023 have a half, before pictures become latents, which cannot be mirrored.
     #[arg(long, default_value_t = 0.0, allow_negative_numbers = true, help_heading = "Training")]
@@ -197,14 +190,7 @@ pub struct DitConfig {
 impl DitConfig {
     /// How pictures are read for a training.
     pub(super) fn reading(&self) -> Reading {
-        Reading {
-            side: self.image_size,
-            folder_side: self.size.unwrap_or_default().defaults().image_size,
-            held_out: self.held_out,
-            seed: self.split_seed,
-            white: None,
-            lazy: self.lazy,
-        }
+        self.pictures.reading(self.image_size, self.size.unwrap_or_default().defaults().image_size)
     }
 
     /// Fills in what follows from other options, the dimensions of the heads, and from the data: their size,
@@ -271,12 +257,9 @@ impl DitConfig {
         check_patch(self.patch, self.image_size)?;
         options::parameters(&self.sizes(), self.least_parameters(Ends { channels: 1, classes: 1 }))?;
         let score = body.score(scores)?;
-        options::positive(&[("lr", self.lr), ("clip", self.clip), ("held-out", self.held_out)])?;
-        options::below_one(&[
-            ("held-out", self.held_out),
-            ("class-dropout", self.class_dropout),
-            ("ema", self.ema),
-        ])?;
+        options::positive(&[("lr", self.lr), ("clip", self.clip)])?;
+        self.pictures.check()?;
+        options::below_one(&[("class-dropout", self.class_dropout), ("ema", self.ema)])?;
         options::not_negative(&[("decay", self.decay)])?;
         options::shares(&[("flip", self.flip)])?;
         if self.latents && self.flip > 0.0 {

@@ -17,7 +17,6 @@ use serde::Serialize;
 
 use super::classifier::Likely;
 use super::{Classifier, Tested, VitConfig, VitMetrics, train};
-use crate::patches::check_lazy;
 
 /// The application `vit`.
 pub const APP: Application = Application {
@@ -154,7 +153,7 @@ impl Train {
         config.check(scores)?;
         let threads = threads.start()?;
         let data = threads.run(|| PictureData::read(&self.path, &config.reading()))?;
-        check_lazy(config.lazy, &data)?;
+        config.pictures.check_lazy(&data)?;
         data.describe("pictures");
         let reported = Reported::<VitMetrics> {
             name: "test top-1 accuracy in %",

@@ -11,6 +11,7 @@ use cotangent_apps_pictures::{PictureData, Reading};
 use serde::{Deserialize, Serialize};
 
 use super::Augmentation;
+use crate::PictureOptions;
 use crate::patches::check_patch;
 
 /// Named sizes of a model.
@@ -147,18 +148,10 @@ pub struct VitConfig {
     #[arg(long, help_heading = "Data")]
     #[serde(with = "config::known")]
     pub image_size: Option<usize>,
-    /// Leave the pictures of folders in their files, and read each one when it is needed: for more of them
-    /// than memory holds.
-    #[arg(long, help_heading = "Data")]
-    #[serde(default)]
-    pub lazy: bool,
-    /// Share of the training pictures that is held out for validation, and for the test, if the directory has
-    /// none; above 0 and below 1.
-    #[arg(long, default_value_t = 0.1, allow_negative_numbers = true, help_heading = "Data")]
-    pub held_out: f64,
-    /// Seed of what is held out. Runs of other seeds have the same pictures for the test.
-    #[arg(long, default_value_t = 0, help_heading = "Data")]
-    pub split_seed: u64,
+    /// Where the pictures are, and which are held out.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub pictures: PictureOptions,
     /// Where residual blocks apply layer normalisation.
     #[arg(long, value_enum, default_value_t = NormOption::Pre, help_heading = "Model")]
     pub norm: NormOption,
@@ -213,14 +206,7 @@ pub struct VitConfig {
 impl VitConfig {
     /// How pictures are read for a training.
     pub(super) fn reading(&self) -> Reading {
-        Reading {
-            side: self.image_size,
-            folder_side: self.size.unwrap_or_default().defaults().image_size,
-            held_out: self.held_out,
-            seed: self.split_seed,
-            white: None,
-            lazy: self.lazy,
-        }
+        self.pictures.reading(self.image_size, self.size.unwrap_or_default().defaults().image_size)
     }
 
     /// Fills in what follows from other options, the dimensions of the heads, and from the pictures, their
@@ -274,12 +260,9 @@ impl VitConfig {
         check_patch(self.patch, self.image_size)?;
         options::parameters(&self.sizes(), self.least_parameters(1, 1))?;
         let score = body.score(scores)?;
-        options::positive(&[("lr", self.lr), ("clip", self.clip), ("held-out", self.held_out)])?;
-        options::below_one(&[
-            ("held-out", self.held_out),
-            ("stochastic-depth", self.stochastic_depth),
-            ("ema", self.ema),
-        ])?;
+        options::positive(&[("lr", self.lr), ("clip", self.clip)])?;
+        self.pictures.check()?;
+        options::below_one(&[("stochastic-depth", self.stochastic_depth), ("ema", self.ema)])?;
         options::not_negative(&[("decay", self.decay)])?;
         self.augmentation.check(self.batch)?;
         Ok(score)
