@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use crate::numbers::lanes::Lanes;
 use crate::numbers::parallel::{self, PIECES, split_front};
 use crate::numbers::simd::{
-    Columns, Dispatched, Register, Strided, dispatch_wide, has_vectors, prefetch, tile,
+    Columns, Dispatched, Register, Strided, dispatch_wide, has_vectors, has_wide_vectors, prefetch, tile,
 };
 use crate::numbers::storage::Storage;
 use crate::tensor::shape::product;
@@ -207,7 +207,9 @@ fn packed<T: Storage>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &
 /// Elements of the widest register. The rows of b that go through registers are a multiple of this long.
 const WIDE: usize = 16;
 
-/// Bytes of a row of [`Panels`]: four of the widest registers.
+/// Bytes of a row of [`Panels`] with AVX-512: the four registers of columns that a tile has. Other tiles have
+/// [`WIDE`] columns at most, and so have their panels: a tile that reads a part of longer rows, one below the
+/// other, has them in a few sets of the first-level cache.
 const PANEL: usize = 256;
 
 /// A right factor in panels of a few columns, one panel after another, padded with zeros.
@@ -232,8 +234,10 @@ impl<'a, T: Storage> Panels<'a, T> {
         rows * columns.next_multiple_of(WIDE)
     }
 
+    /// The columns of a panel, of so many in all.
     fn panel(columns: usize) -> usize {
-        columns.next_multiple_of(WIDE).clamp(WIDE, PANEL / size_of::<T>())
+        let tile = if has_wide_vectors() { PANEL / size_of::<T>() } else { WIDE };
+        columns.next_multiple_of(WIDE).clamp(WIDE, tile)
     }
 
     /// Copies a matrix to `data`, of [`size`](Self::size) elements.

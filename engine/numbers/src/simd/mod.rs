@@ -96,6 +96,14 @@ pub fn has_vectors() -> bool {
     in_use() >= Level::Avx2
 }
 
+/// Whether kernels use registers of 64 bytes: AVX-512.
+///
+/// # Panics
+/// As [`level`].
+pub fn has_wide_vectors() -> bool {
+    in_use() == Level::Avx512
+}
+
 /// The instruction set of the kernels and that of large matrix products, as in
 /// `"avx512, matrix products avx512"`.
 ///
