@@ -32,6 +32,7 @@ pub struct Progress {
     form: Form,
     unit: &'static str,
     total: u64,
+    start: Instant,
     last: Option<Instant>,
 }
 
@@ -60,7 +61,7 @@ impl Progress {
             }
             _ => Form::Lines,
         };
-        Progress { form, unit, total, last: None }
+        Progress { form, unit, total, start: Instant::now(), last: None }
     }
 
     /// Shows that `done` steps are done. Lines and JSON objects appear at most every five seconds, and for
@@ -77,7 +78,10 @@ impl Progress {
         self.last = Some(Instant::now());
         let Progress { unit, total, .. } = *self;
         match self.form {
-            Form::Json => print::event("progress", &Step { unit, done, total, figures: json(&figures()) }),
+            Form::Json => {
+                let seconds = self.start.elapsed().as_secs_f64();
+                print::event("progress", &Step { unit, done, total, seconds, figures: json(&figures()) });
+            }
             Form::Lines => note!("{unit} {done}/{total} {}", text(&figures())),
             Form::Bar(_) | Form::Nothing => {}
         }
@@ -96,6 +100,8 @@ struct Step {
     unit: &'static str,
     done: u64,
     total: u64,
+    /// Since the loop began.
+    seconds: f64,
     #[serde(flatten)]
     figures: Map<String, Value>,
 }
@@ -119,8 +125,8 @@ mod tests {
     fn figures_have_names_as_text_and_as_json() {
         let figures = [Figure::new("loss", 0.123_456, 4), Figure::new("pairs_per_second", 1e5, 0)];
         assert_eq!(text(&figures), "loss 0.1235, pairs per second 100000");
-        let step = Step { unit: "epoch", done: 1, total: 3, figures: json(&figures) };
-        let expected = r#"{"unit":"epoch","done":1,"total":3,"loss":0.123456,"pairs_per_second":100000.0}"#;
+        let step = Step { unit: "epoch", done: 1, total: 3, seconds: 0.5, figures: json(&figures) };
+        let expected = r#"{"unit":"epoch","done":1,"total":3,"seconds":0.5,"loss":0.123456,"pairs_per_second":100000.0}"#;
         assert_eq!(serde_json::to_string(&step).unwrap(), expected);
         assert_eq!(json(&[Figure::new("loss", f64::NAN, 1)])["loss"], Value::Null);
     }
