@@ -27,12 +27,13 @@ use crate::train::parameters::Parameters;
 use crate::train::points::Shared;
 
 /// Version of [`State`].
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// How far a training has come.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct State {
     /// What the points are trained with.
+    #[serde(with = "as_json")]
     pub(crate) config: EmbeddingConfig,
     /// The fingerprint of the graph.
     pub(crate) graph: u32,
@@ -54,6 +55,23 @@ pub(crate) struct State {
     pub(crate) scales: Vec<f64>,
     /// The steps after which the parts were stored.
     pub(crate) parts: Vec<u64>,
+}
+
+/// A configuration as JSON: a checkpoint can be read after the program has got more options.
+mod as_json {
+    use serde::de::Error as _;
+    use serde::ser::Error as _;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::EmbeddingConfig;
+
+    pub(super) fn serialize<S: Serializer>(config: &EmbeddingConfig, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&serde_json::to_string(config).map_err(S::Error::custom)?)
+    }
+
+    pub(super) fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<EmbeddingConfig, D::Error> {
+        serde_json::from_str(&String::deserialize(from)?).map_err(D::Error::custom)
+    }
 }
 
 impl State {

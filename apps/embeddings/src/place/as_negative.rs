@@ -7,7 +7,7 @@ use cotangent::prelude::*;
 use rand::RngExt;
 
 use crate::train::negatives::Sampler;
-use crate::train::step::Formulas;
+use crate::train::step::{Formulas, Move};
 
 /// Some known pairs (u, v). A further negative sample x adds `ln(1 + e^{−d(u,x)}/S)` to the loss of such a
 /// pair, where S is the sum of `e^{−d}` over v and the negative samples that the pair has already.
@@ -150,7 +150,7 @@ mod tests {
             let places: Vec<u32> = graph.names.iter().map(place).collect();
             graph.pairs.iter_mut().for_each(|(u, v)| (*u, *v) = (places[*u as usize], places[*v as usize]));
             let sampler = Sampler::new(&graph, 1, Negatives::Own(1), 0.0).among_first(3);
-            let formulas = Formulas::new(&m, width, 1.0).unwrap();
+            let formulas = Formulas::new(&m, width, 1.0, Move::Exp).unwrap();
             let known = KnownPairs::new(&formulas, &sampler, &table, [1, 3], width, &mut rng).unwrap();
             let distance =
                 |x: &[f64], y: usize| m.dist(&Row::from(x), &Row::from(&table[y * width..][..width]));

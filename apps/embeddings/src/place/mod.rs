@@ -35,7 +35,7 @@ use crate::train::negatives::{Negatives, Sampler};
 use crate::train::objective::DistanceLoss;
 use crate::train::own_negatives::OwnNegatives;
 use crate::train::points::{Points, touch};
-use crate::train::step::{BatchLoss, Formulas, Step, Threads};
+use crate::train::step::{BatchLoss, Formulas, Move, Step, Threads};
 
 /// How new nodes are placed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -210,7 +210,7 @@ fn points<T: Float>(
     let (width, nodes) = (known.width(), new.graph.names.len());
     let geometry = embeddings.geometry;
     let message = || AppError::usage(format!("place: the embedding is in a product, {geometry}"));
-    let formulas = Formulas::new(&geometry.manifold(), width, config.lr).ok_or_else(message)?;
+    let formulas = Formulas::new(&geometry.manifold(), width, config.lr, Move::Exp).ok_or_else(message)?;
     let mut table = known.data().to_vec();
     table.resize(nodes * width, T::zero());
     let mut has_point: Vec<bool> = (0..nodes).map(|node| node < new.known).collect();

@@ -68,6 +68,11 @@ pub struct EmbeddingConfig {
     #[arg(long, help_heading = "Training")]
     #[serde(default)]
     pub lock_free: bool,
+    /// Move a point x by a step v to x + v, projected onto the space (Nickel & Kiela 2017), in place of the
+    /// exponential map.
+    #[arg(long, help_heading = "Training")]
+    #[serde(default)]
+    pub retraction: bool,
     /// Where the points start.
     #[arg(long, value_enum, default_value_t = Start::Parents, help_heading = "Training")]
     #[serde(default)]

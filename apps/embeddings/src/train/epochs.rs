@@ -16,7 +16,7 @@ use crate::train::own_negatives::OwnNegatives;
 use crate::train::parameters::Parameters;
 use crate::train::points::{Shared, Table};
 use crate::train::shared_negatives::SharedNegatives;
-use crate::train::step::{BatchLoss, Formulas, Step, Threads};
+use crate::train::step::{BatchLoss, Formulas, Move, Step, Threads};
 
 /// Pairs with negative samples of their own that a lock-free thread takes together.
 const LOCK_FREE_TOGETHER: usize = 256;
@@ -38,15 +38,17 @@ impl Form {
     fn new(config: &EmbeddingConfig, device: &Device) -> Result<Self> {
         let fixed = !config.learn_kappa;
         let formulas = StepFormulas::new(config, config.lr);
-        match (fixed && device.is_cpu() && formulas.is_some(), config.lock_free) {
-            (true, false) => Ok(Form::Table),
-            (true, true) => Ok(Form::LockFree),
-            (false, false) => Ok(Form::Tape),
-            (false, true) => Err(AppError::usage(
-                "--lock-free: only on the processor (--device cpu), for a loss of distances in a space that \
-                 is no product, without --learn-kappa",
-            )),
-        }
+        let option = match (fixed && device.is_cpu() && formulas.is_some(), config.lock_free) {
+            (true, false) => return Ok(Form::Table),
+            (true, true) => return Ok(Form::LockFree),
+            (false, true) => "lock-free",
+            (false, false) if config.retraction => "retraction",
+            (false, false) => return Ok(Form::Tape),
+        };
+        Err(AppError::usage(format!(
+            "--{option}: only on the processor (--device cpu), for a loss of distances in a space that is no \
+             product, without --learn-kappa",
+        )))
     }
 }
 
@@ -63,7 +65,8 @@ impl StepFormulas {
     fn new(config: &EmbeddingConfig, rate: f64) -> Option<Self> {
         let distance_loss = config.objective.of_distances()?;
         let manifold = config.geometry.manifold();
-        let formulas = Formulas::new(&manifold, manifold.ambient(config.dim), rate)?;
+        let by = if config.retraction { Move::Retraction } else { Move::Exp };
+        let formulas = Formulas::new(&manifold, manifold.ambient(config.dim), rate, by)?;
         let all_pairs = match config.shared_negatives {
             0 => None,
             _ => Some(AllPairs::new(config.geometry.single()?)?),

@@ -65,7 +65,7 @@ mod tests {
     use crate::train::objective::DistanceLoss;
     use crate::train::own_negatives::OwnNegatives;
     use crate::train::points::Table;
-    use crate::train::step::{Formulas, Threads};
+    use crate::train::step::{Formulas, Move, Threads};
 
     fn star(nodes: u32) -> Graph {
         let mut builder = Builder::default();
@@ -74,7 +74,7 @@ mod tests {
     }
 
     fn own<T: Shared>(rate: f64) -> Step<T, OwnNegatives<T>> {
-        let formulas = Formulas::new(&PoincareBall::new(-1.0), 2, rate).unwrap();
+        let formulas = Formulas::new(&PoincareBall::new(-1.0), 2, rate, Move::Exp).unwrap();
         let loss = OwnNegatives::new(&formulas, Threads::One, DistanceLoss::Ranking);
         Step::new(&formulas, Threads::One, loss)
     }

@@ -25,6 +25,16 @@ pub(crate) trait BatchLoss<T: Float> {
     fn gradients(&self) -> &[Self::Gradient];
 }
 
+/// How a point moves by a tangent vector.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Move {
+    /// By the exponential map.
+    Exp,
+    /// To `project(x + v)`: Nickel & Kiela 2017, eq. 5, whose points stay at least 1e-5 inside the ball. Here
+    /// they go as far out as coordinates can say.
+    Retraction,
+}
+
 /// The formulas of a step on a manifold.
 #[derive(Clone)]
 pub(crate) struct Formulas {
@@ -38,12 +48,19 @@ pub(crate) struct Formulas {
 
 impl Formulas {
     /// The distance and a step of gradient descent, if both are row formulas.
-    pub(crate) fn new<M: Steps>(manifold: &M, width: usize, rate: f64) -> Option<Self> {
-        Some(Formulas {
-            distance: StraightLine::number(width, |[x, y]| manifold.dist(x, y))?,
-            descent: StraightLine::vector(width, |[x, g]| manifold.descend(x, g, &x.constant(rate)))?,
-            width,
-        })
+    pub(crate) fn new<M: Steps>(manifold: &M, width: usize, rate: f64, by: Move) -> Option<Self> {
+        let descent = StraightLine::vector(width, |[x, g]| {
+            let rate = x.constant(rate);
+            match by {
+                Move::Exp => manifold.descend(x, g, &rate),
+                Move::Retraction => {
+                    let gradient = manifold.egrad_to_rgrad(x, g);
+                    manifold.project(&Euclidean.descend(x, &gradient, &rate))
+                }
+            }
+        })?;
+        let distance = StraightLine::number(width, |[x, y]| manifold.dist(x, y))?;
+        Some(Formulas { distance, descent, width })
     }
 }
 
@@ -209,5 +226,39 @@ impl<T: Float> Group<T> {
                 new.read(j, row);
             }
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A step of 0.1 from x along g, in the ball.
+    fn step(x: [f64; 2], g: [f64; 2], by: Move) -> [f64; 2] {
+        let formulas = Formulas::new(&PoincareBall::new(-1.0), 2, 0.1, by).unwrap();
+        let mut program = RowProgram::<f64>::new(formulas.descent);
+        let [points, gradients] = [x, g].map(|row| {
+            let mut tiles = Tiles::new(2);
+            tiles.push(&row);
+            tiles
+        });
+        let mut moved = [0.0; 2];
+        program.run(&[&points, &gradients]).unwrap().read(0, &mut moved);
+        moved
+    }
+
+    #[test]
+    fn a_retraction_adds_the_step_and_stays_inside() {
+        let (x, g) = ([0.5, -0.1], [1.0, 2.0]);
+        let factor = ((1.0_f64 - 0.26) / 2.0).powi(2) * 0.1;
+        let moved = step(x, g, Move::Retraction);
+        for i in 0..2 {
+            assert!((moved[i] - (x[i] - factor * g[i])).abs() < 1e-15, "{moved:?}");
+        }
+        let by_exp = step(x, g, Move::Exp);
+        assert!((by_exp[1] - moved[1]).abs() > 1e-4, "{by_exp:?} {moved:?}");
+        let [x, y] = step([0.5, 0.0], [-300.0, -400.0], Move::Retraction);
+        // x + v is (4.71875, 5.625).
+        assert!((y / x - 5.625 / 4.71875).abs() < 1e-12 && (0.999..1.0).contains(&x.hypot(y)), "{x} {y}");
     }
 }

@@ -96,6 +96,22 @@ fn a_run_is_resumed_with_its_own_loss() {
     }
 }
 
+/// Nickel & Kiela 2017 move points by a retraction.
+#[test]
+fn points_learn_by_a_retraction() {
+    let d = Dir::new();
+    let (edges, out) = (tree(&d), d.path("out"));
+    for options in [&["--retraction"][..], &["--retraction", "--shared-negatives", "10", "--lock-free"]] {
+        train(&edges, &out, &[options, &["--dim", "3", "--epochs", "100"]].concat());
+        let metrics: EmbeddingMetrics = crate::common::metrics(&out);
+        assert!(metrics.map > 0.8 && metrics.config.retraction, "{options:?}: {metrics:?}");
+    }
+    let resumed = ["train", "--edges", &edges, "--out", &out, "--dim", "3", "--epochs", "100", "--resume"];
+    let options = ["--negatives", "6", "--burn-in", "1", "--shared-negatives", "10", "--lock-free"];
+    let message = POINCARE.fails(&[&resumed[..], &options].concat());
+    assert!(message.contains("--retraction"), "{message}");
+}
+
 #[test]
 fn umbral_cones_classify_the_pairs_of_a_tree() {
     let d = Dir::new();
@@ -127,6 +143,8 @@ fn options_that_do_not_fit_are_errors() {
         (&["--model", "sphere", "--shared-negatives", "5"][..], "--shared-negatives: only for hyperbolic"),
         (&["--model", "poincare:2,sphere:1", "--lock-free"], "--lock-free: only"),
         (&["--learn-kappa", "--lock-free"], "--lock-free: only"),
+        (&["--learn-kappa", "--retraction"], "--retraction: only"),
+        (&["--model", "half-space", "--loss", "umbral", "--retraction"], "--retraction: only"),
         (&["--loss", "umbral"], "--model half-space"),
         (&["--loss", "cones", "--learn-kappa"], "--learn-kappa: only for --loss ranking"),
         (&["--loss", "cones", "--margin", "0"], "--margin 0"),
