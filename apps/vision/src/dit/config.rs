@@ -149,6 +149,11 @@ pub struct DitConfig {
     /// more than 0.
     #[arg(long, default_value_t = 0.1, allow_negative_numbers = true, help_heading = "Training")]
     pub class_dropout: f64,
+    /// Learn the variances of steps from noise to a picture too, by the bound on the likelihood (Nichol &
+    /// Dhariwal 2021), as Peebles & Xie 2023 do. `dit sample --eta 1` takes them.
+    #[arg(long, help_heading = "Training")]
+    #[serde(default)]
+    pub learn_variances: bool,
     /// Passes over the training pictures [default: by --size: 100, 20, or 80].
     #[arg(long, required = false, default_value_ifs = by_size(|d| d.epochs), help_heading = "Training")]
     pub epochs: u64,

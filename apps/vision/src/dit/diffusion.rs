@@ -40,13 +40,38 @@ impl Diffusion {
         x.iter_mut().zip(noise).for_each(|(x, noise)| *x = signal * *x + deviation * noise);
     }
 
+    /// The data, from what they have become at a time, and the noise: `(xₜ − √(1 − ᾱₜ) ε)/√ᾱₜ`.
+    pub(super) fn data(&self, [x, noise]: [&[f32]; 2], time: u32) -> Vec<f32> {
+        let left = self.left(time);
+        let [signal, deviation] = [left.sqrt(), (1.0 - left).sqrt()].map(|factor| factor as f32);
+        x.iter().zip(noise).map(|(x, noise)| (x - deviation * noise) / signal).collect()
+    }
+
+    /// ln β̃ₜ and ln βₜ of a step from t to an earlier time s, with the shares of the variance that are left at
+    /// both. `βₜ = 1 − ᾱₜ/ᾱₛ`, `β̃ₜ = (1 − ᾱₛ)/(1 − ᾱₜ) βₜ`.
+    fn log_variances(now: f64, then: f64) -> [f64; 2] {
+        let variance = 1.0 - now / then;
+        [(1.0 - then) / (1.0 - now) * variance, variance].map(f64::ln)
+    }
+
+    /// What the bound on the likelihood of a step from t to t − 1 takes: a factor c, by which an error of the
+    /// noise is one of the step's mean, ln β̃ₜ and ln βₜ. `c = βₜ/√((1 − βₜ)(1 − ᾱₜ))`: Ho et al. 2020, eq. 11.
+    /// At time 0, where β̃ is 0, its place is taken by that of time 1, as in the released program of DiT.
+    pub(super) fn bound(&self, time: u32) -> [f64; 3] {
+        let then = if time == 0 { 1.0 } else { self.left(time - 1) };
+        let (now, variance) = (self.left(time), 1.0 - self.left(time) / then);
+        let [smallest, _] = Self::log_variances(self.left(time.max(1)), self.left(time.max(1) - 1));
+        [variance / ((1.0 - variance) * (1.0 - now)).sqrt(), smallest, variance.ln()]
+    }
+
     /// A step of sampling from a time t to an earlier one s, or to the data (`None`), with ᾱₛ = 1.
     pub(super) fn step(&self, time: u32, earlier: Option<u32>, eta: f64) -> Step {
         let (now, then) = (self.left(time), earlier.map_or(1.0, |earlier| self.left(earlier)));
         let deviation = eta * ((1.0 - then) / (1.0 - now) * (1.0 - now / then)).sqrt();
         let direction = (1.0 - then - deviation * deviation).max(0.0).sqrt();
         let kept = (then / now).sqrt();
-        Step { kept, noise: direction - kept * (1.0 - now).sqrt(), deviation }
+        let variances = (eta == 1.0 && then < 1.0).then(|| Self::log_variances(now, then));
+        Step { kept, noise: direction - kept * (1.0 - now).sqrt(), deviation, variances }
     }
 }
 
@@ -55,7 +80,8 @@ impl Diffusion {
 /// `σ = η √((1 − ᾱₛ)/(1 − ᾱₜ)) √(1 − ᾱₜ/ᾱₛ)`.
 ///
 /// With η = 0 the step is deterministic (DDIM). With η = 1, from each time to the next, it is the step of
-/// Ho et al. 2020 with the smaller of their fixed variances. Song et al. 2021, eq. 12 and 16.
+/// Ho et al. 2020 with the smaller of their fixed variances. Song et al. 2021, eq. 12 and 16. If variances are
+/// learned, z has those with η = 1.
 pub(super) struct Step {
     /// The factor of x.
     kept: f64,
@@ -63,15 +89,23 @@ pub(super) struct Step {
     noise: f64,
     /// σ, the factor of z.
     deviation: f64,
+    /// ln β̃ and ln β, between which learned variances are, if the step takes them.
+    variances: Option<[f64; 2]>,
 }
 
 impl Step {
-    /// Takes the step for one picture, whose predicted noise is `noise`.
-    pub(super) fn take(&self, x: &mut [f32], noise: &[f32], rng: &mut Rng) {
-        for (x, noise) in x.iter_mut().zip(noise) {
+    /// Takes the step for one picture, whose predicted noise is `noise`, and whose learned variances, if there
+    /// are any, are at these places between β̃ and β.
+    pub(super) fn take(&self, x: &mut [f32], noise: &[f32], places: Option<&[f32]>, rng: &mut Rng) {
+        for (i, (x, noise)) in x.iter_mut().zip(noise).enumerate() {
             let fresh = if self.deviation > 0.0 { rng.sample::<f64, _>(StandardNormal) } else { 0.0 };
-            let sum = self.kept * f64::from(*x) + self.noise * f64::from(*noise) + self.deviation * fresh;
-            *x = sum as f32;
+            let deviation = match (places, self.variances) {
+                (Some(places), Some([small, large])) => {
+                    (0.5 * (small + (large - small) * f64::from(places[i]))).exp()
+                }
+                _ => self.deviation,
+            };
+            *x = (self.kept * f64::from(*x) + self.noise * f64::from(*noise) + deviation * fresh) as f32;
         }
     }
 }
@@ -88,20 +122,22 @@ pub(super) fn spread(count: usize) -> Vec<u32> {
     (0..count).map(|i| (last - gap * i as f64).round() as u32).collect()
 }
 
-/// Brings noise back to data, `steps` times by `predict`, which returns the noise in all pictures at a time.
-/// `x` holds the pictures side by side, one for each random stream.
+/// Brings noise back to data, `steps` times by `predict`, which returns the noise in all pictures at a time,
+/// and the places of learned variances. `x` holds the pictures side by side, one for each random stream.
 pub(super) fn denoise(
     diffusion: &Diffusion,
     [steps, size]: [usize; 2],
     eta: f64,
     (x, streams): (&mut [f32], &mut [Rng]),
-    mut predict: impl FnMut(&[f32], u32) -> Vec<f32>,
+    mut predict: impl FnMut(&[f32], u32) -> (Vec<f32>, Option<Vec<f32>>),
 ) {
     let times = spread(steps);
     for (i, &time) in times.iter().enumerate() {
-        let noise = predict(x, time);
+        let (noise, places) = predict(x, time);
         let step = diffusion.step(time, times.get(i + 1).copied(), eta);
-        let pictures = x.chunks_exact_mut(size).zip(noise.chunks_exact(size));
-        pictures.zip(&mut *streams).for_each(|((x, noise), rng)| step.take(x, noise, rng));
+        for (number, (x, rng)) in x.chunks_exact_mut(size).zip(&mut *streams).enumerate() {
+            let own = number * size..(number + 1) * size;
+            step.take(x, &noise[own.clone()], places.as_ref().map(|places| &places[own]), rng);
+        }
     }
 }

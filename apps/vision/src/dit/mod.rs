@@ -4,6 +4,7 @@
 use cotangent_apps_common::metrics::Training;
 use serde::{Deserialize, Serialize};
 
+mod bound;
 mod command;
 mod config;
 mod data;

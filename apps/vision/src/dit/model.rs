@@ -17,8 +17,18 @@ pub(super) const FREQUENCIES: usize = 256;
 /// ε of the normalisations.
 const EPSILON: f64 = 1e-6;
 
-/// Predicts the noise in a picture from its time and its class. The variance of a step is fixed: the released
-/// program of DiT also predicts variances, which is not built.
+/// What a model predicts of patches `[n, patches, numbers]`, each of this shape.
+#[derive(Clone, Copy)]
+pub(super) struct Prediction<'t> {
+    /// The noise.
+    pub(super) noise: Var<'t, f32>,
+    /// The place of ln σ² between ln β̃ₜ, at 0, and ln βₜ, at 1, if variances are learned; no bounds are
+    /// imposed. Nichol & Dhariwal 2021, eq. 15.
+    pub(super) variance: Option<Var<'t, f32>>,
+}
+
+/// Predicts the noise in a picture from its time and its class, and with `--learn-variances` the variances of
+/// a step back.
 #[derive(Clone, Debug, Module)]
 pub(super) struct DitModel {
     /// A patch as a vector.
@@ -30,8 +40,10 @@ pub(super) struct DitModel {
     blocks: Vec<DitBlock>,
     /// Shift and scale of the last normalisation.
     modulation: Linear<Euclidean>,
-    /// The noise in a patch.
+    /// The noise in a patch, then what variances are predicted from.
     head: Linear<Euclidean>,
+    #[module(skip)]
+    learns_variances: bool,
     /// `[patches, width]`, fixed.
     #[module(skip)]
     positions: Tensor<f32>,
@@ -44,6 +56,7 @@ impl DitModel {
     pub(super) fn new(config: &DitConfig, score: &dyn Score<f32>, ends: Ends, rng: &mut Rng) -> Self {
         let width = config.width;
         let numbers = config.patch * config.patch * ends.channels;
+        let outputs = if config.learn_variances { 2 * numbers } else { numbers };
         let patches = Linear::new(Euclidean, numbers, width, rng);
         let mut time = FeedForward {
             output: Activation::IDENTITY,
@@ -60,7 +73,8 @@ impl DitModel {
             classes: Embedding { points: Param::new("classes", Euclidean, classes) },
             blocks: (0..config.layers).map(|_| DitBlock::new(config, score, rng)).collect(),
             modulation: zero_linear(width, 2 * width),
-            head: zero_linear(width, numbers),
+            head: zero_linear(width, outputs),
+            learns_variances: config.learn_variances,
             positions: position::sinusoidal_grid(config.grid(), width),
             sinusoids: position::sinusoidal(TIMES, FREQUENCIES),
         }
@@ -71,9 +85,9 @@ impl DitModel {
         self.classes.points.value().shape()[0] as u32 - 1
     }
 
-    /// The noise in patches x, `[n, patches, numbers]`, of n pictures with these times and classes.
-    pub(super) fn noise<'t>(&self, x: Var<'t, f32>, times: &[u32], classes: &[u32]) -> Var<'t, f32> {
-        let tape = x.tape();
+    /// The prediction for patches x, `[n, patches, numbers]`, of n pictures with these times and classes.
+    pub(super) fn predict<'t>(&self, x: Var<'t, f32>, times: &[u32], classes: &[u32]) -> Prediction<'t> {
+        let (tape, numbers) = (x.tape(), x.shape().width());
         let sinusoids = tape.constant_with([times.len(), FREQUENCIES], |numbers| {
             for (to, &time) in numbers.chunks_exact_mut(FREQUENCIES).zip(times) {
                 to.copy_from_slice(self.sinusoids.row(time as usize));
@@ -86,26 +100,33 @@ impl DitModel {
             x = block.forward(x, condition);
         }
         let [shift, scale] = modulations(&self.modulation, condition);
-        *self.head.forward(modulated(x, shift, scale))
+        let predicted = *self.head.forward(modulated(x, shift, scale));
+        if !self.learns_variances {
+            return Prediction { noise: predicted, variance: None };
+        }
+        // The network says −1 for β̃ₜ and 1 for βₜ, as in the released program of DiT.
+        let place = predicted.slice(2, numbers..2 * numbers) * 0.5 + 0.5;
+        Prediction { noise: predicted.slice(2, 0..numbers), variance: Some(place) }
     }
 
-    /// The noise at one time under a guidance g: `ε(x, no class) + g (ε(x, class) − ε(x, no class))`.
-    /// With 1 it is that of the class. Ho & Salimans 2022, eq. 6, where g is w + 1.
+    /// The prediction at one time under a guidance g: its noise is
+    /// `ε(x, no class) + g (ε(x, class) − ε(x, no class))`. With 1 it is that of the class. Ho & Salimans 2022,
+    /// eq. 6, where g is w + 1. Variances are those of the class, unless g is 0.
     pub(super) fn guided<'t>(
         &self,
         x: Var<'t, f32>,
         time: u32,
         classes: &[u32],
         guidance: f64,
-    ) -> Var<'t, f32> {
-        let noise = |classes: &[u32]| self.noise(x, &vec![time; classes.len()], classes);
+    ) -> Prediction<'t> {
+        let predict = |classes: &[u32]| self.predict(x, &vec![time; classes.len()], classes);
         let none = vec![self.no_class(); classes.len()];
         match guidance {
-            1.0 => noise(classes),
-            0.0 => noise(&none),
+            1.0 => predict(classes),
+            0.0 => predict(&none),
             _ => {
-                let without = noise(&none);
-                without + (noise(classes) - without) * guidance
+                let (without, with) = (predict(&none).noise, predict(classes));
+                Prediction { noise: without + (with.noise - without) * guidance, ..with }
             }
         }
     }

@@ -28,7 +28,7 @@ pub struct DitSampling {
     #[arg(long, default_value_t = 50, help_heading = "Search")]
     pub steps: usize,
     /// Share of new noise in a step (η of DDIM), from 0 to 1: with 0 noise alone decides a picture, with 1
-    /// and 1000 steps it is the sampling of DDPM.
+    /// and 1000 steps it is the sampling of DDPM. With 1 a model that has learned variances takes these.
     #[arg(long, default_value_t = 0.0, allow_negative_numbers = true, help_heading = "Search")]
     pub eta: f64,
     /// How much more of its class a picture is to have (classifier-free guidance): 1 is the class itself, 0
@@ -152,7 +152,9 @@ impl Sampler {
             denoise(&diffusion, steps, sampling.eta, (&mut x, &mut streams), |x, time| {
                 tape.reset();
                 let x = on_tape(&tape, x, [classes.len(), self.config.grid().pow(2)]);
-                self.model.guided(x, time, classes, sampling.guidance).to_tensor().data().to_vec()
+                let predicted = self.model.guided(x, time, classes, sampling.guidance);
+                let numbers = |x: Var<'_, f32>| x.to_tensor().data().to_vec();
+                (numbers(predicted.noise), predicted.variance.map(numbers))
             });
             join_patches(&x, [side, channels, self.config.patch])
         });

@@ -5,9 +5,10 @@ use cotangent::prelude::*;
 use cotangent_apps_common::attention::Scores;
 use cotangent_apps_common::config;
 
+use super::bound::{bound, surprise};
 use super::diffusion::{Diffusion, TIMES, denoise, normal, spread};
 use super::frechet::Gaussian;
-use super::model::{DitBlock, DitModel};
+use super::model::{DitBlock, DitModel, Prediction};
 use super::training::Noised;
 use super::{DitConfig, DitSize};
 use crate::patches::{cut_patches, join_patches};
@@ -74,7 +75,7 @@ fn blocks_begin_as_the_identity() {
     assert!(largest_gap(result(&block).data(), pixels(2).data()) > 0.1);
     let x = tape.constant(&pixels(2));
     let start = model("");
-    assert!(start.noise(x, &[3, 900], &[0, 1]).to_tensor().data().iter().all(|&x| x == 0.0));
+    assert!(start.predict(x, &[3, 900], &[0, 1]).noise.to_tensor().data().iter().all(|&x| x == 0.0));
 }
 
 /// Time, class, place and all patches of its own picture change the prediction, other pictures do not.
@@ -85,7 +86,7 @@ fn the_noise_depends_on_time_class_and_place() {
         scatter(&mut model);
         let tape = Tape::new();
         let x = tape.constant(&pixels(2));
-        let noise = |x, times: &[u32], classes: &[u32]| model.noise(x, times, classes).to_tensor();
+        let noise = |x, times: &[u32], classes: &[u32]| model.predict(x, times, classes).noise.to_tensor();
         let plain = noise(x, &[10, 500], &[0, 1]);
         let differs = |other: &Tensor<f32>, picture: usize| {
             let range = picture * 48..(picture + 1) * 48;
@@ -112,8 +113,8 @@ fn guidance_goes_from_no_class_through_the_class() {
     scatter(&mut model);
     let tape = Tape::new();
     let x = tape.constant(&pixels(2));
-    let guided = |guidance: f64| model.guided(x, 200, &[2, 0], guidance).to_tensor();
-    let noise = |classes: [u32; 2]| model.noise(x, &[200; 2], &classes).to_tensor();
+    let guided = |guidance: f64| model.guided(x, 200, &[2, 0], guidance).noise.to_tensor();
+    let noise = |classes: [u32; 2]| model.predict(x, &[200; 2], &classes).noise.to_tensor();
     let (class, none) = (noise([2, 0]), noise([model.no_class(); 2]));
     assert_eq!((guided(1.0), guided(0.0)), (class.clone(), none.clone()));
     assert!(largest_gap(class.data(), none.data()) > 1e-2);
@@ -123,8 +124,8 @@ fn guidance_goes_from_no_class_through_the_class() {
     }
 }
 
-/// Those of DiT-B/4 for latents of 32 x 32 x 4 and 1000 classes, without the 768 · 64 + 64 of the variances:
-/// Tseng et al. 2023, section 4, have 130 million. Attentions have a sharpness and an offset.
+/// Those of DiT-B/4 for latents of 32 x 32 x 4 and 1000 classes, without and with variances: Tseng et al. 2023,
+/// section 4, have 130 million. Attentions have a sharpness and an offset.
 #[test]
 fn dit_b_has_its_size() {
     let config = config("--size dit-b --image-size 32");
@@ -135,6 +136,9 @@ fn dit_b_has_its_size() {
     let last = 2 * width * width + 2 * width + 64 * width + 64;
     assert_eq!(model.count(), 12 * block(width) + ends + last);
     assert_eq!(model.count(), 130_377_304);
+    let config = DitConfig { learn_variances: true, ..config };
+    let model = DitModel::new(&config, &*score, Ends { channels: 4, classes: 1000 }, &mut stream(0));
+    assert_eq!(model.count(), 130_377_304 + 64 * width + 64);
     assert_eq!((config.batch, config.ema, config.lr), (256, 0.9999, 0.0001));
     assert_eq!(DitSize::DitS.defaults().hidden, 4 * DitSize::DitS.defaults().width);
 }
@@ -183,10 +187,10 @@ fn noised_data_have_the_mean_and_the_variance_of_the_chain() {
 fn sampling_by_the_best_prediction_gives_the_distribution_of_the_data() {
     let diffusion = Diffusion::new();
     let (m, s) = (0.6, 0.3);
-    let predict = |x: &[f32], time: u32| -> Vec<f32> {
+    let predict = |x: &[f32], time: u32| -> (Vec<f32>, Option<Vec<f32>>) {
         let left = diffusion.left(time);
         let noise = |x: f64| (1.0 - left).sqrt() * (x - left.sqrt() * m) / (left * s * s + 1.0 - left);
-        x.iter().map(|&x| noise(f64::from(x)) as f32).collect()
+        (x.iter().map(|&x| noise(f64::from(x)) as f32).collect(), None)
     };
     // Without new noise a picture is a linear function of its first noise z ~ N(0, 1): m + s z.
     let (mut x, mut streams) = (vec![-1.0, 0.0, 1.0], [stream(0), stream(1), stream(2)]);
@@ -215,7 +219,7 @@ fn a_step_with_all_new_noise_is_that_of_ddpm() {
     let (x, noise) = (0.7_f64, -0.4_f64);
     let n = 20_000;
     let (mut many, noises) = (vec![x as f32; n], vec![noise as f32; n]);
-    diffusion.step(500, Some(499), 1.0).take(&mut many, &noises, &mut stream(5));
+    diffusion.step(500, Some(499), 1.0).take(&mut many, &noises, None, &mut stream(5));
     let mean = many.iter().map(|&x| f64::from(x)).sum::<f64>() / n as f64;
     let variance = many.iter().map(|&x| (f64::from(x) - mean).powi(2)).sum::<f64>() / n as f64;
     let want = (x - beta / (1.0 - now).sqrt() * noise) / (1.0 - beta).sqrt(); // eq. 11
@@ -224,12 +228,104 @@ fn a_step_with_all_new_noise_is_that_of_ddpm() {
     assert!((variance / posterior - 1.0).abs() < 0.05, "{variance}, {posterior}");
     // The last step has no noise: it returns the data that the prediction implies.
     let mut last = vec![x as f32];
-    diffusion.step(0, None, 1.0).take(&mut last, &[noise as f32], &mut stream(5));
+    diffusion.step(0, None, 1.0).take(&mut last, &[noise as f32], None, &mut stream(5));
     let left = diffusion.left(0);
     let data = (x - (1.0 - left).sqrt() * noise) / left.sqrt();
     assert!((f64::from(last[0]) - data).abs() < 1e-6);
     assert_eq!((spread(1), spread(3)), (vec![999], vec![999, 500, 0]));
     assert_eq!(spread(1000), (0..1000).rev().collect::<Vec<u32>>());
+}
+
+/// A learned variance is β̃ at the place 0 and β at 1, with any number of steps; DDIM has none.
+#[test]
+fn learned_variances_are_between_the_fixed_ones() {
+    let diffusion = Diffusion::new();
+    for (time, earlier) in [(500, 499), (700, 400)] {
+        let [now, then] = [time, earlier].map(|time| diffusion.left(time));
+        let beta = 1.0 - now / then;
+        let posterior = (1.0 - then) / (1.0 - now) * beta;
+        for (place, want) in [(0.0, posterior), (1.0, beta), (0.5, (posterior * beta).sqrt())] {
+            let n = 20_000;
+            let (mut x, places) = (vec![0.3_f32; n], vec![place; n]);
+            diffusion.step(time, Some(earlier), 1.0).take(
+                &mut x,
+                &vec![0.0; n],
+                Some(&places),
+                &mut stream(5),
+            );
+            let mean = x.iter().map(|&x| f64::from(x)).sum::<f64>() / n as f64;
+            let variance = x.iter().map(|&x| (f64::from(x) - mean).powi(2)).sum::<f64>() / n as f64;
+            assert!((variance / want - 1.0).abs() < 0.05, "{time} {place}: {variance}, {want}");
+        }
+        let (mut x, mut fixed) = ([0.3_f32], [0.3_f32]);
+        diffusion.step(time, Some(earlier), 0.5).take(&mut x, &[0.0], Some(&[1.0]), &mut stream(5));
+        diffusion.step(time, Some(earlier), 0.5).take(&mut fixed, &[0.0], None, &mut stream(5));
+        assert_eq!(x, fixed);
+    }
+}
+
+/// The divergence of normal distributions, from their means and variances, and its gradient.
+#[test]
+fn the_bound_is_the_divergence_of_steps() {
+    let diffusion = Diffusion::new();
+    for (time, place, noise, predicted) in [(300, 0.3, 0.4, 0.9), (1, 0.8, -1.0, -1.1), (999, 0.0, 0.2, 0.2)]
+    {
+        let [now, then] = [time, time - 1].map(|time| diffusion.left(time));
+        let beta = 1.0 - now / then;
+        let right = (1.0 - then) / (1.0 - now) * beta;
+        let divergence = |place: f64| {
+            let variance = beta.powf(place) * right.powf(1.0 - place);
+            let gap = beta / (1.0 - now).sqrt() / (1.0 - beta).sqrt() * (noise - predicted);
+            0.5 * ((variance / right).ln() + (right + gap * gap) / variance - 1.0) / 2.0_f64.ln()
+        };
+        let tape = Tape::new();
+        let of = |x: f64| tape.variable(&Tensor::new([1, 1, 1], vec![x as f32]));
+        let (noised, variance) = (noised(&diffusion, 0.1, noise, time), of(place));
+        let prediction = Prediction { noise: of(predicted), variance: Some(variance) };
+        let bits = bound(&diffusion, &noised, prediction).unwrap();
+        let want = divergence(place);
+        assert!((bits.item() - want).abs() < 1e-4 * want.abs() + 1e-6, "{time}: {} {want}", bits.item());
+        let gradients = tape.backward(bits);
+        let slope = f64::from(gradients.wrt(variance).data()[0]);
+        let want = (divergence(place + 1e-5) - divergence(place - 1e-5)) / 2e-5;
+        assert!((slope - want).abs() < 1e-3 * want.abs() + 1e-5, "{time}: {slope} {want}");
+        assert_eq!(gradients.wrt(prediction.noise).data(), [0.0]);
+    }
+}
+
+/// One number x with this noise, at a time.
+fn noised(diffusion: &Diffusion, x: f32, noise: f64, time: u32) -> Noised {
+    let (mut data, noise) = (vec![x], vec![noise as f32]);
+    diffusion.add_noise(&mut data, &noise, time);
+    Noised { numbers: [data, noise], times: vec![time], classes: vec![0] }
+}
+
+/// The probabilities of the 256 values of a pixel add up to 1, and at time 0 the bound is the surprise.
+#[test]
+fn the_values_of_a_pixel_have_probabilities() {
+    let diffusion = Diffusion::new();
+    let tape = Tape::new();
+    for (mean, log) in [(0.3_f32, -6.0_f32), (-0.99, -4.0), (1.0, -9.0)] {
+        let total: f64 = (0..256)
+            .map(|k| {
+                let x = k as f32 / 127.5 - 1.0;
+                let log = tape.constant(&Tensor::new([1], vec![log]));
+                (-surprise(log, &[x - mean], &[x]).item()).exp()
+            })
+            .sum();
+        assert!((total - 1.0).abs() < 1e-5, "{mean} {log}: {total}");
+    }
+    let [_, small, large] = diffusion.bound(0);
+    let (noised, place) = (noised(&diffusion, 0.5, 0.7, 0), 0.25);
+    let of = |x: f64| tape.constant(&Tensor::new([1, 1, 1], vec![x as f32]));
+    let prediction = Prediction { noise: of(0.2), variance: Some(of(place)) };
+    let bits = bound(&diffusion, &noised, prediction).unwrap().item();
+    // The mean is the data that the prediction implies.
+    let left = diffusion.left(0);
+    let error = ((1.0 - left) / left).sqrt() * (0.2 - 0.7);
+    let log = tape.constant(&Tensor::new([1], vec![(small + (large - small) * place) as f32]));
+    let want = surprise(log, &[error as f32], &[0.5]).item() / 2.0_f64.ln();
+    assert!((bits - want).abs() < 1e-4 * want, "{bits} {want}");
 }
 
 /// Times are drawn from all of them, classes are kept.

@@ -16,6 +16,7 @@ use cotangent_apps_common::{memory, output};
 use cotangent_apps_pictures::Pictures;
 use rand::RngExt;
 
+use super::bound::bound;
 use super::diffusion::{Diffusion, TIMES, normal};
 use super::model::{DitModel, on_tape};
 use super::{DitConfig, DitData, DitMetrics};
@@ -80,13 +81,21 @@ struct DitTask<'a> {
 }
 
 impl DitTask<'_> {
-    /// The mean squared error of the predicted noise. Ho et al. 2020, eq. 14.
-    fn error<'t>(&self, model: &DitModel, tape: &'t Tape<f32>, noised: &Noised) -> Var<'t, f32> {
+    /// The mean squared error of the predicted noise (Ho et al. 2020, eq. 14), and the [`bound`] if variances
+    /// are learned.
+    fn errors<'t>(
+        &self,
+        model: &DitModel,
+        tape: &'t Tape<f32>,
+        noised: &Noised,
+    ) -> (Var<'t, f32>, Option<Var<'t, f32>>) {
         let [x, noise] = noised
             .numbers
             .each_ref()
             .map(|numbers| on_tape(tape, numbers, [noised.times.len(), self.config.grid().pow(2)]));
-        loss::mean_squared_error(model.noise(x, &noised.times, &noised.classes), noise)
+        let prediction = model.predict(x, &noised.times, &noised.classes);
+        let error = loss::mean_squared_error(prediction.noise, noise);
+        (error, bound(&self.diffusion, noised, prediction))
     }
 
     /// The mean squared error on pictures, each with a time and noise of its own, which are the same for
@@ -101,7 +110,7 @@ impl DitTask<'_> {
                 let rng = &mut rng::stream(0, "noise", u64::from(item));
                 noised.add(&self.diffusion, patches, pictures.labels[item as usize], rng);
             }
-            Ok((self.error(model, tape, &noised).item(), items.len()))
+            Ok((self.errors(model, tape, &noised).0.item(), items.len()))
         });
         Ok(mean_of(&errors.into_iter().collect::<Result<Vec<_>>>()?))
     }
@@ -157,7 +166,10 @@ impl Task for DitTask<'_> {
             noised.add(&self.diffusion, patches, class, &mut rng);
         }
         tape.training(rng);
-        Ok(self.error(model, tape, &noised))
+        // Nichol & Dhariwal 2021, eq. 16: the bound is a sum over 1000 times, and its factor of 0.001 makes it a
+        // mean, of which this draws some.
+        let (error, bound) = self.errors(model, tape, &noised);
+        Ok(bound.map_or(error, |bound| error + bound))
     }
 
     fn validate(&self, model: &mut DitModel, _: &History, tape: &mut Tape<f32>) -> Result<f64> {

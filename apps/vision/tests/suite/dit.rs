@@ -131,6 +131,16 @@ fn pictures_are_made_by_class_and_seed() {
     assert_eq!(lying, standing);
 }
 
+/// Nichol & Dhariwal 2021. Only sampling with all new noise takes the variances.
+#[test]
+fn variances_are_learned() {
+    let d = Dir::new();
+    let (_, metrics, out) = run(&d, &table(&d), "out", "--epochs 5 --learn-variances");
+    let epochs = &metrics.training.epochs;
+    assert!(epochs[4].loss < 0.9 * epochs[0].loss && metrics.test < 0.95, "{metrics:?}");
+    assert!(sample(&d, &out, "--count 2 --eta 1").data().iter().all(|x| x.is_finite()));
+}
+
 #[test]
 fn latents_are_diffused_too() {
     let d = Dir::new();
@@ -284,7 +294,9 @@ fn a_run_with_other_options_or_pictures_is_not_resumed() {
     let (_, _, out) = run(&d, &path, "out", "");
     let before = bytes(&out, "model.safetensors");
     let fails = |more: &str| DIT.fails(&arguments(&path, &out, &format!("{more} --resume")));
-    for (option, value) in [("--key-dim", "4"), ("--attention", "umbral"), ("--class-dropout", "0.2")] {
+    for (option, value) in
+        [("--key-dim", "4"), ("--attention", "umbral"), ("--class-dropout", "0.2"), ("--learn-variances", "")]
+    {
         let message = fails(&format!("{option} {value}"));
         let end = format!("checkpoint.bin: the checkpoint does not fit: a run with another {option}");
         assert!(message.ends_with(&end), "{message}");
