@@ -100,7 +100,7 @@ struct Step {
     unit: &'static str,
     done: u64,
     total: u64,
-    /// Since the loop began.
+    /// Since the loop began. That of a run that resumes begins anew.
     seconds: f64,
     #[serde(flatten)]
     figures: Map<String, Value>,
@@ -126,7 +126,10 @@ mod tests {
         let figures = [Figure::new("loss", 0.123_456, 4), Figure::new("pairs_per_second", 1e5, 0)];
         assert_eq!(text(&figures), "loss 0.1235, pairs per second 100000");
         let step = Step { unit: "epoch", done: 1, total: 3, seconds: 0.5, figures: json(&figures) };
-        let expected = r#"{"unit":"epoch","done":1,"total":3,"seconds":0.5,"loss":0.123456,"pairs_per_second":100000.0}"#;
+        let expected = concat!(
+            r#"{"unit":"epoch","done":1,"total":3,"seconds":0.5,"#,
+            r#""loss":0.123456,"pairs_per_second":100000.0}"#
+        );
         assert_eq!(serde_json::to_string(&step).unwrap(), expected);
         assert_eq!(json(&[Figure::new("loss", f64::NAN, 1)])["loss"], Value::Null);
     }

@@ -207,9 +207,9 @@ fn packed<T: Storage>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &
 /// Elements of the widest register. The rows of b that go through registers are a multiple of this long.
 const WIDE: usize = 16;
 
-/// Bytes of a row of [`Panels`] with AVX-512: the four registers of columns that a tile has. Other tiles have
-/// [`WIDE`] columns at most, and so have their panels: a tile that reads a part of longer rows, one below the
-/// other, has them in a few sets of the first-level cache.
+/// Bytes of a row of [`Panels`] with AVX-512: four registers, the columns of a tile. Without AVX-512 a tile
+/// has at most [`WIDE`] columns, and a panel has as many: of a wider one, what a tile reads would share few
+/// sets of the first-level cache.
 const PANEL: usize = 256;
 
 /// A right factor in panels of a few columns, one panel after another, padded with zeros.
@@ -234,7 +234,7 @@ impl<'a, T: Storage> Panels<'a, T> {
         rows * columns.next_multiple_of(WIDE)
     }
 
-    /// The columns of a panel, of so many in all.
+    /// The width of the panels of a factor with so many columns.
     fn panel(columns: usize) -> usize {
         let tile = if has_wide_vectors() { PANEL / size_of::<T>() } else { WIDE };
         columns.next_multiple_of(WIDE).clamp(WIDE, tile)
@@ -264,7 +264,7 @@ impl<'a, T: Storage> Panels<'a, T> {
     /// is, if its rows fill registers.
     pub(crate) fn with<R>(b: Matrix<'_, T>, work: impl FnOnce(&Panels<'_, T>) -> R) -> R {
         let (rows, columns) = (b.rows, b.columns);
-        let near = rows * columns <= SMALL || b.row <= Self::panel(columns);
+        let near = rows * columns <= SMALL || b.row <= PANEL / size_of::<T>();
         if b.column == 1 && b.row.is_multiple_of(WIDE) && near {
             let panel = b.row.max(WIDE);
             return work(&Panels { data: b.data, panel, stored: rows, rows: 0..rows, columns, width: panel });
