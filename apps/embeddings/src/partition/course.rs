@@ -57,7 +57,8 @@ pub(crate) struct State {
     pub(crate) parts: Vec<u64>,
 }
 
-/// A configuration as JSON: a checkpoint can be read after the program has got more options.
+/// A configuration as JSON: a checkpoint can be read after the program has got more options, if they have a
+/// default there (`#[serde(default)]`).
 mod as_json {
     use serde::de::Error as _;
     use serde::ser::Error as _;

@@ -68,8 +68,8 @@ pub struct EmbeddingConfig {
     #[arg(long, help_heading = "Training")]
     #[serde(default)]
     pub lock_free: bool,
-    /// Move a point x by a step v to x + v, projected onto the space (Nickel & Kiela 2017), in place of the
-    /// exponential map.
+    /// Move a point x of the Poincaré ball by a step v to x + v, brought back to 1 - 1e-5 of its radius if it
+    /// is farther out (Nickel & Kiela 2017), in place of the exponential map.
     #[arg(long, help_heading = "Training")]
     #[serde(default)]
     pub retraction: bool,
@@ -156,6 +156,7 @@ impl EmbeddingConfig {
         self.objective.check(self.geometry)?;
         let (ranking, shared) = (self.objective.loss == Loss::Ranking, self.shared_negatives > 0);
         let distances = self.objective.is_of_distances();
+        let is_ball = matches!(self.geometry.single(), Some(SpaceForm::PoincareBall(_)));
         let has_pairs = self.geometry.single().is_some_and(|space| AllPairs::new(space).is_some());
         let wrong = [
             (self.negative_power > 10.0, "negative-power: at most 10 is possible"),
@@ -163,6 +164,11 @@ impl EmbeddingConfig {
             (
                 self.learn_kappa && !distances,
                 "learn-kappa: only for --loss ranking, squared-ranking and fermi-dirac",
+            ),
+            (self.retraction && !is_ball, "retraction: only for --model poincare"),
+            (
+                self.retraction && (self.learn_kappa || !distances),
+                "retraction: only for a loss of distances, without --learn-kappa",
             ),
             (shared && !ranking, "shared-negatives: only for --loss ranking"),
             (self.rank_by_weight && !ranking, "rank-by-weight: only for --loss ranking"),

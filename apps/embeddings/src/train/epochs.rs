@@ -47,7 +47,7 @@ impl Form {
         };
         Err(AppError::usage(format!(
             "--{option}: only on the processor (--device cpu), for a loss of distances in a space that is no \
-             product, without --learn-kappa",
+             product, without --learn-kappa"
         )))
     }
 }
@@ -65,7 +65,8 @@ impl StepFormulas {
     fn new(config: &EmbeddingConfig, rate: f64) -> Option<Self> {
         let distance_loss = config.objective.of_distances()?;
         let manifold = config.geometry.manifold();
-        let by = if config.retraction { Move::Retraction } else { Move::Exp };
+        let by =
+            if config.retraction { Move::Retraction(config.geometry.single()?.kappa()) } else { Move::Exp };
         let formulas = Formulas::new(&manifold, manifold.ambient(config.dim), rate, by)?;
         let all_pairs = match config.shared_negatives {
             0 => None,

@@ -1,7 +1,7 @@
 //! A step of training without a tape: the loss of a batch of pairs finds gradients, and every node moves by
 //! the sum of its own.
 
-use cotangent::engine::{RowProgram, StraightLine, Tiles};
+use cotangent::engine::{RowProgram, Rows, StraightLine, Tiles, row_formula};
 use cotangent::prelude::*;
 use rayon::prelude::*;
 
@@ -30,9 +30,19 @@ pub(crate) trait BatchLoss<T: Float> {
 pub(crate) enum Move {
     /// By the exponential map.
     Exp,
-    /// To `project(x + v)`: Nickel & Kiela 2017, eq. 5, whose points stay at least 1e-5 inside the ball. Here
-    /// they go as far out as coordinates can say.
-    Retraction,
+    /// By the retraction of Nickel & Kiela 2017, eq. 5, in the ball of this curvature: to x + v, [`Inside`].
+    /// The ball's own [`retract`](Manifold::retract) is the exponential map.
+    Retraction(f64),
+}
+
+row_formula! {
+    /// x, if its norm is at most 1 − 1e-5 of the ball's radius; else the point there in its direction.
+    /// Farther out steps would be so short that the point could not come back.
+    Inside = "inside": vector [Input(0)];
+    xx = Dot(0, 0), kappa = Param(0) => {
+        let (share, limit) = ((-kappa * xx).sqrt(), S::constant(1.0 - 1e-5));
+        [S::select(share.lt(limit), S::one(), limit / share)]
+    }
 }
 
 /// The formulas of a step on a manifold.
@@ -53,9 +63,9 @@ impl Formulas {
             let rate = x.constant(rate);
             match by {
                 Move::Exp => manifold.descend(x, g, &rate),
-                Move::Retraction => {
-                    let gradient = manifold.egrad_to_rgrad(x, g);
-                    manifold.project(&Euclidean.descend(x, &gradient, &rate))
+                Move::Retraction(kappa) => {
+                    let moved = Euclidean.descend(x, &manifold.egrad_to_rgrad(x, g), &rate);
+                    Rows::vector(Inside, [&moved], [&x.constant(kappa)])
                 }
             }
         })?;
@@ -251,14 +261,14 @@ mod tests {
     fn a_retraction_adds_the_step_and_stays_inside() {
         let (x, g) = ([0.5, -0.1], [1.0, 2.0]);
         let factor = ((1.0_f64 - 0.26) / 2.0).powi(2) * 0.1;
-        let moved = step(x, g, Move::Retraction);
+        let moved = step(x, g, Move::Retraction(-1.0));
         for i in 0..2 {
             assert!((moved[i] - (x[i] - factor * g[i])).abs() < 1e-15, "{moved:?}");
         }
         let by_exp = step(x, g, Move::Exp);
         assert!((by_exp[1] - moved[1]).abs() > 1e-4, "{by_exp:?} {moved:?}");
-        let [x, y] = step([0.5, 0.0], [-300.0, -400.0], Move::Retraction);
+        let [x, y] = step([0.5, 0.0], [-300.0, -400.0], Move::Retraction(-1.0));
         // x + v is (4.71875, 5.625).
-        assert!((y / x - 5.625 / 4.71875).abs() < 1e-12 && (0.999..1.0).contains(&x.hypot(y)), "{x} {y}");
+        assert!((y / x - 5.625 / 4.71875).abs() < 1e-12 && (x.hypot(y) - (1.0 - 1e-5)).abs() < 1e-14);
     }
 }
