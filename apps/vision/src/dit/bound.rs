@@ -13,62 +13,59 @@ use super::training::Noised;
 const HALF_BIN: f64 = 1.0 / 255.0;
 
 /// The terms of the bound at the times of the pictures, in bits per number, their mean. Only the variances get
-/// gradients: the noise is taken as it is. At time 0 the term is the negative logarithm of the probability of a
-/// pixel's value, at others the divergence of the step that was predicted from the step that is right. `None`
-/// if no variances are learned.
+/// gradients: the noise is taken as it is. At time 0 a term is the negative logarithm of the probability of a
+/// pixel's value, also for latents, as in the released program of DiT. At other times it is the divergence of
+/// the step that was predicted from the step that is right. `None` if no variances are learned.
 pub(super) fn bound<'t>(
     diffusion: &Diffusion,
     noised: &Noised,
     prediction: Prediction<'t>,
 ) -> Option<Var<'t, f32>> {
-    let place = prediction.variance?;
-    let (tape, shape, n) = (place.tape(), place.shape(), noised.times.len());
-    let (count, size) = (shape.elements(), shape.elements() / n);
-    let terms: Vec<[f64; 3]> = noised.times.iter().map(|&time| diffusion.bound(time)).collect();
-    let of_pictures = |number: &dyn Fn(usize) -> f64| {
+    let place = prediction.place?;
+    let (tape, n, count) = (place.tape(), noised.times.len(), place.shape().elements());
+    let terms: Vec<[f64; 3]> = noised.times.iter().map(|&time| diffusion.bound_terms(time)).collect();
+    let for_pictures = |number: &dyn Fn(usize) -> f64| {
         tape.constant_with([n, 1, 1], |to| (0..n).for_each(|i| to[i] = number(i) as f32))
     };
+    // A copy has no gradient.
+    let predicted = tape.constant(&prediction.noise.to_tensor());
+    let noise = tape.constant_with(place.shape(), |to| to.copy_from_slice(&noised.numbers[1]));
     // By how much the means of the steps are wrong.
-    let errors = prediction.noise.with_data(|predicted| {
-        let pairs = predicted.iter().zip(&noised.numbers[1]).enumerate();
-        pairs
-            .map(|(i, (predicted, noise))| terms[i / size][0] as f32 * (predicted - noise))
-            .collect::<Vec<_>>()
-    });
-    let log = place * of_pictures(&|i| terms[i][2] - terms[i][1]) + of_pictures(&|i| terms[i][1]);
-    let excess = log - of_pictures(&|i| terms[i][1]);
-    let squares = tape.constant_with(shape, |to| to.iter_mut().zip(&errors).for_each(|(to, x)| *to = x * x));
-    let divergence = (excess + (-excess).exp() + (-log).exp() * squares - 1.0) * 0.5;
-    let is_later = of_pictures(&|i| f64::from(u8::from(noised.times[i] > 0)));
+    let errors = (predicted - noise) * for_pictures(&|i| terms[i][0]);
+    // Of ln σ², what is above ln β̃.
+    let excess = place * for_pictures(&|i| terms[i][2] - terms[i][1]);
+    let log = excess + for_pictures(&|i| terms[i][1]);
+    let divergence = (excess + (-excess).exp() + (-log).exp() * errors.square() - 1.0) * 0.5;
+    let is_later = for_pictures(&|i| f64::from(u8::from(noised.times[i] > 0)));
     let mut sum = (divergence * is_later).sum();
+    let size = count / n;
     for i in (0..n).filter(|&i| noised.times[i] == 0) {
-        let own = i * size..(i + 1) * size;
-        let data = diffusion.data(noised.numbers.each_ref().map(|numbers| &numbers[own.clone()]), 0);
-        let log = log.slice(0, i..i + 1).reshape([size]);
-        sum = sum + surprise(log, &errors[own], &data);
+        let data = diffusion.data(noised.numbers.each_ref().map(|all| &all[i * size..(i + 1) * size]), 0);
+        let [log, errors] = [log, errors].map(|all| all.slice(0, i..i + 1).reshape([size]));
+        sum = sum + surprise(log, errors, &data);
     }
     Some(sum * (1.0 / (LN_2 * count as f64)))
 }
 
 /// The negative logarithms of the probabilities of pixels, their sum. Their values are rounded from normal
-/// numbers, whose means differ from them by `errors` and whose variances have these logarithms. The least and the
-/// largest value stand for all beyond, too.
-pub(super) fn surprise<'t>(log: Var<'t, f32>, errors: &[f32], data: &[f32]) -> Var<'t, f32> {
+/// numbers, whose means differ from them by `errors` and whose variances have these logarithms. The least and
+/// the largest value stand for all beyond, too.
+pub(super) fn surprise<'t>(log: Var<'t, f32>, errors: Var<'t, f32>, data: &[f32]) -> Var<'t, f32> {
     let tape = log.tape();
-    let scale = (log * -0.5).exp();
-    let below = |edge: f64, beyond: &dyn Fn(f32) -> bool, share: f32| {
-        let constant = |number: &dyn Fn(usize) -> f32| {
-            tape.constant_with(log.shape(), |to| {
-                to.iter_mut().enumerate().for_each(|(i, to)| *to = number(i))
-            })
-        };
-        let share_below = normal_share(constant(&|i| errors[i] + edge as f32) * scale);
-        let inside = constant(&|i| if beyond(data[i]) { 0.0 } else { 1.0 });
-        share_below * inside + constant(&|i| if beyond(data[i]) { share } else { 0.0 })
+    let marked = |is_marked: &dyn Fn(f32) -> bool| {
+        tape.constant_with([data.len()], |to| {
+            to.iter_mut().zip(data).for_each(|(to, &x)| *to = f32::from(u8::from(is_marked(x))));
+        })
     };
-    let upper = below(HALF_BIN, &|x| x > 0.999, 1.0);
-    let lower = below(-HALF_BIN, &|x| x < -0.999, 0.0);
-    -(upper - lower + 1e-12).ln().sum()
+    let (lowest, highest) = (marked(&|x| x < -0.999), marked(&|x| x > 0.999));
+    let inside = marked(&|x| (-0.999..=0.999).contains(&x));
+    // Both edges of a value are taken on the side of the mean where shares are small: near 1 their difference
+    // would cancel.
+    let near = -errors.abs();
+    let upper = near * inside + errors * lowest - errors * highest + HALF_BIN;
+    let scale = (log * -0.5).exp();
+    let probability = normal_share(upper * scale) - inside * normal_share((near - HALF_BIN) * scale);
+    -((probability - 1e-12).relu() + 1e-12).ln().sum()
 }
 
 /// The share of a standard normal distribution that is below x, by Page's approximation (1977), whose error is

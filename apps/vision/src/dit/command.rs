@@ -37,7 +37,7 @@ pub const APP: Application = Application {
         (
             "`dit train --path DIR --attention NAME …`",
             "trains a diffusion transformer on pictures (as `vit` reads them) or latents (npy); `--size \
-             tiny\\|small\\|dit-s\\|dit-b`",
+             tiny\\|small\\|dit-s\\|dit-b`; `--learn-variances`",
         ),
         (
             "`dit sample --class NAME …`, `dit evaluate DIR --classifier DIR`, `dit distance DIR DIR`",

@@ -28,7 +28,8 @@ pub enum DitSize {
     /// DiT-S/4 (Peebles & Xie 2023), for latents of 32 numbers a side: 12 layers, width 384, 6 heads, patches
     /// of 4.
     DitS,
-    /// DiT-B/4, which Tseng et al. 2023 have: 12 layers, width 768, 12 heads, patches of 4.
+    /// DiT-B/4, which Tseng et al. 2023 have, with --learn-variances: 12 layers, width 768, 12 heads, patches
+    /// of 4.
     DitB,
 }
 
@@ -95,7 +96,7 @@ fn by_size<D: ToString>(
 }
 
 /// Everything that determines the result of a run, except the data. Where nothing else is said, defaults are
-/// those of Peebles & Xie 2023.
+/// those of Peebles & Xie 2023, who learn variances too.
 #[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DitConfig {
     /// Attention score: how well a query and a key fit.
@@ -149,8 +150,8 @@ pub struct DitConfig {
     /// more than 0.
     #[arg(long, default_value_t = 0.1, allow_negative_numbers = true, help_heading = "Training")]
     pub class_dropout: f64,
-    /// Learn the variances of steps from noise to a picture too, by the bound on the likelihood (Nichol &
-    /// Dhariwal 2021), as Peebles & Xie 2023 do. `dit sample --eta 1` takes them.
+    /// Learn the variances of steps from noise to a picture too, by the bound on the likelihood, which is then
+    /// in the loss (Nichol & Dhariwal 2021), as Peebles & Xie 2023 do. `dit sample --eta 1` takes them.
     #[arg(long, help_heading = "Training")]
     #[serde(default)]
     pub learn_variances: bool,
@@ -240,8 +241,10 @@ impl DitConfig {
     pub(super) fn least_parameters(&self, Ends { channels, classes }: Ends) -> f64 {
         let [patch, channels, classes, width] =
             [self.patch, channels, classes, self.width].map(|size| size as f64);
+        // The numbers of a patch that go in, and those that come out.
+        let ends = if self.learn_variances { 3.0 } else { 2.0 };
         let modulations = width * width * (6.0 * self.layers as f64 + 2.0);
-        let rows = 2.0 * patch * patch * channels + classes + FREQUENCIES as f64 + width;
+        let rows = ends * patch * patch * channels + classes + FREQUENCIES as f64 + width;
         width * rows + modulations + self.layers as f64 * self.body().layer_parameters()
     }
 

@@ -47,17 +47,17 @@ impl Diffusion {
         x.iter().zip(noise).map(|(x, noise)| (x - deviation * noise) / signal).collect()
     }
 
-    /// ln β̃ₜ and ln βₜ of a step from t to an earlier time s, with the shares of the variance that are left at
-    /// both. `βₜ = 1 − ᾱₜ/ᾱₛ`, `β̃ₜ = (1 − ᾱₛ)/(1 − ᾱₜ) βₜ`.
+    /// ln β̃ₜ and ln βₜ of a step from t to an earlier time s, with the shares of the variance that are left
+    /// at both. `βₜ = 1 − ᾱₜ/ᾱₛ`, `β̃ₜ = (1 − ᾱₛ)/(1 − ᾱₜ) βₜ`.
     fn log_variances(now: f64, then: f64) -> [f64; 2] {
         let variance = 1.0 - now / then;
         [(1.0 - then) / (1.0 - now) * variance, variance].map(f64::ln)
     }
 
-    /// What the bound on the likelihood of a step from t to t − 1 takes: a factor c, by which an error of the
-    /// noise is one of the step's mean, ln β̃ₜ and ln βₜ. `c = βₜ/√((1 − βₜ)(1 − ᾱₜ))`: Ho et al. 2020, eq. 11.
-    /// At time 0, where β̃ is 0, its place is taken by that of time 1, as in the released program of DiT.
-    pub(super) fn bound(&self, time: u32) -> [f64; 3] {
+    /// What the bound on the likelihood takes of a step from t to t − 1: a factor c, ln β̃ₜ and ln βₜ. An
+    /// error e of the noise is an error c e of the step's mean, `c = βₜ/√((1 − βₜ)(1 − ᾱₜ))`: Ho et al. 2020,
+    /// eq. 11. At time 0 β̃ is 0; that of time 1 takes its place, as in the released program of DiT.
+    pub(super) fn bound_terms(&self, time: u32) -> [f64; 3] {
         let then = if time == 0 { 1.0 } else { self.left(time - 1) };
         let (now, variance) = (self.left(time), 1.0 - self.left(time) / then);
         let [smallest, _] = Self::log_variances(self.left(time.max(1)), self.left(time.max(1) - 1));
@@ -80,8 +80,8 @@ impl Diffusion {
 /// `σ = η √((1 − ᾱₛ)/(1 − ᾱₜ)) √(1 − ᾱₜ/ᾱₛ)`.
 ///
 /// With η = 0 the step is deterministic (DDIM). With η = 1, from each time to the next, it is the step of
-/// Ho et al. 2020 with the smaller of their fixed variances. Song et al. 2021, eq. 12 and 16. If variances are
-/// learned, z has those with η = 1.
+/// Ho et al. 2020 with the smaller of their fixed variances. Song et al. 2021, eq. 12 and 16. With η = 1 a
+/// learned variance takes the place of that of σ z; the mean keeps σ.
 pub(super) struct Step {
     /// The factor of x.
     kept: f64,
@@ -94,8 +94,8 @@ pub(super) struct Step {
 }
 
 impl Step {
-    /// Takes the step for one picture, whose predicted noise is `noise`, and whose learned variances, if there
-    /// are any, are at these places between β̃ and β.
+    /// Takes the step for one picture, whose predicted noise is `noise`. Its learned variances, if there are
+    /// any, are at these places between β̃ and β.
     pub(super) fn take(&self, x: &mut [f32], noise: &[f32], places: Option<&[f32]>, rng: &mut Rng) {
         for (i, (x, noise)) in x.iter_mut().zip(noise).enumerate() {
             let fresh = if self.deviation > 0.0 { rng.sample::<f64, _>(StandardNormal) } else { 0.0 };
@@ -122,7 +122,7 @@ pub(super) fn spread(count: usize) -> Vec<u32> {
     (0..count).map(|i| (last - gap * i as f64).round() as u32).collect()
 }
 
-/// Brings noise back to data, `steps` times by `predict`, which returns the noise in all pictures at a time,
+/// Brings noise back to data, `steps` times by `predict`, which returns the noise in all pictures at a time
 /// and the places of learned variances. `x` holds the pictures side by side, one for each random stream.
 pub(super) fn denoise(
     diffusion: &Diffusion,

@@ -30,7 +30,8 @@ pub use training::train;
 pub struct DitMetrics {
     /// Hyperparameters and seed.
     pub config: DitConfig,
-    /// What every training has. The validation of an epoch is the loss.
+    /// What every training has. The validation of an epoch is the mean squared error of the noise; so is the
+    /// loss, to which the bound is added if variances are learned.
     #[serde(flatten)]
     pub training: Training,
     /// The learned factors γ (or β) of the attentions, or of their heads, in the order of the model's
@@ -50,4 +51,7 @@ pub struct DitMetrics {
     pub validation: f64,
     /// The same for the test pictures.
     pub test: f64,
+    /// The mean term of the bound on the negative log-likelihood of test pictures, at random times, in bits
+    /// per number, if variances are learned.
+    pub bound: Option<f64>,
 }

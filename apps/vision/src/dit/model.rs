@@ -24,7 +24,7 @@ pub(super) struct Prediction<'t> {
     pub(super) noise: Var<'t, f32>,
     /// The place of ln σ² between ln β̃ₜ, at 0, and ln βₜ, at 1, if variances are learned; no bounds are
     /// imposed. Nichol & Dhariwal 2021, eq. 15.
-    pub(super) variance: Option<Var<'t, f32>>,
+    pub(super) place: Option<Var<'t, f32>>,
 }
 
 /// Predicts the noise in a picture from its time and its class, and with `--learn-variances` the variances of
@@ -102,16 +102,16 @@ impl DitModel {
         let [shift, scale] = modulations(&self.modulation, condition);
         let predicted = *self.head.forward(modulated(x, shift, scale));
         if !self.learns_variances {
-            return Prediction { noise: predicted, variance: None };
+            return Prediction { noise: predicted, place: None };
         }
         // The network says −1 for β̃ₜ and 1 for βₜ, as in the released program of DiT.
         let place = predicted.slice(2, numbers..2 * numbers) * 0.5 + 0.5;
-        Prediction { noise: predicted.slice(2, 0..numbers), variance: Some(place) }
+        Prediction { noise: predicted.slice(2, 0..numbers), place: Some(place) }
     }
 
     /// The prediction at one time under a guidance g: its noise is
-    /// `ε(x, no class) + g (ε(x, class) − ε(x, no class))`. With 1 it is that of the class. Ho & Salimans 2022,
-    /// eq. 6, where g is w + 1. Variances are those of the class, unless g is 0.
+    /// `ε(x, no class) + g (ε(x, class) − ε(x, no class))`. With 1 it is that of the class. Ho & Salimans
+    /// 2022, eq. 6, where g is w + 1. Variances are those of the class, unless g is 0.
     pub(super) fn guided<'t>(
         &self,
         x: Var<'t, f32>,

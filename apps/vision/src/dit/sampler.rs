@@ -154,7 +154,7 @@ impl Sampler {
                 let x = on_tape(&tape, x, [classes.len(), self.config.grid().pow(2)]);
                 let predicted = self.model.guided(x, time, classes, sampling.guidance);
                 let numbers = |x: Var<'_, f32>| x.to_tensor().data().to_vec();
-                (numbers(predicted.noise), predicted.variance.map(numbers))
+                (numbers(predicted.noise), predicted.place.map(numbers))
             });
             join_patches(&x, [side, channels, self.config.patch])
         });

@@ -18,7 +18,7 @@ use rand::RngExt;
 
 use super::bound::bound;
 use super::diffusion::{Diffusion, TIMES, normal};
-use super::model::{DitModel, on_tape};
+use super::model::{DitModel, Prediction, on_tape};
 use super::{DitConfig, DitData, DitMetrics};
 use crate::patches::{check_memory, patches_of};
 use crate::pictured::{Ends, Pictured};
@@ -72,6 +72,15 @@ impl Noised {
     }
 }
 
+/// What is measured of a model.
+#[derive(Clone, Copy)]
+enum Tested {
+    /// The mean squared error of the noise.
+    Error,
+    /// The [`bound`], of a model that learns variances.
+    Bound,
+}
+
 /// A training and its test.
 struct DitTask<'a> {
     data: &'a DitData,
@@ -81,26 +90,30 @@ struct DitTask<'a> {
 }
 
 impl DitTask<'_> {
-    /// The mean squared error of the predicted noise (Ho et al. 2020, eq. 14), and the [`bound`] if variances
-    /// are learned.
-    fn errors<'t>(
+    /// The mean squared error of the predicted noise (Ho et al. 2020, eq. 14), and the prediction.
+    fn error<'t>(
         &self,
         model: &DitModel,
         tape: &'t Tape<f32>,
         noised: &Noised,
-    ) -> (Var<'t, f32>, Option<Var<'t, f32>>) {
+    ) -> (Var<'t, f32>, Prediction<'t>) {
         let [x, noise] = noised
             .numbers
             .each_ref()
             .map(|numbers| on_tape(tape, numbers, [noised.times.len(), self.config.grid().pow(2)]));
         let prediction = model.predict(x, &noised.times, &noised.classes);
-        let error = loss::mean_squared_error(prediction.noise, noise);
-        (error, bound(&self.diffusion, noised, prediction))
+        (loss::mean_squared_error(prediction.noise, noise), prediction)
     }
 
-    /// The mean squared error on pictures, each with a time and noise of its own, which are the same for
-    /// every model.
-    fn evaluate(&self, model: &DitModel, pictures: &Pictures<f32>, tape: &mut Tape<f32>) -> Result<f64> {
+    /// The mean squared error on pictures, or the [`bound`], with a time and noise for each picture, which
+    /// are the same for every model.
+    fn evaluate(
+        &self,
+        model: &DitModel,
+        pictures: &Pictures<f32>,
+        tape: &mut Tape<f32>,
+        what: Tested,
+    ) -> Result<f64> {
         let items: Vec<u32> = row_numbers(pictures.len()).collect();
         let batches: Vec<&[u32]> = items.chunks(self.config.batch).collect();
         let errors = each_batch(tape, &batches, |tape, items| {
@@ -110,7 +123,12 @@ impl DitTask<'_> {
                 let rng = &mut rng::stream(0, "noise", u64::from(item));
                 noised.add(&self.diffusion, patches, pictures.labels[item as usize], rng);
             }
-            Ok((self.errors(model, tape, &noised).0.item(), items.len()))
+            let (error, prediction) = self.error(model, tape, &noised);
+            let tested = match what {
+                Tested::Error => error,
+                Tested::Bound => bound(&self.diffusion, &noised, prediction).expect("variances are learned"),
+            };
+            Ok((tested.item(), items.len()))
         });
         Ok(mean_of(&errors.into_iter().collect::<Result<Vec<_>>>()?))
     }
@@ -166,14 +184,17 @@ impl Task for DitTask<'_> {
             noised.add(&self.diffusion, patches, class, &mut rng);
         }
         tape.training(rng);
-        // Nichol & Dhariwal 2021, eq. 16: the bound is a sum over 1000 times, and its factor of 0.001 makes it a
-        // mean, of which this draws some.
-        let (error, bound) = self.errors(model, tape, &noised);
-        Ok(bound.map_or(error, |bound| error + bound))
+        let (error, prediction) = self.error(model, tape, &noised);
+        // Nichol & Dhariwal 2021, eq. 16. The bound is a sum over 1000 times. Its factor of 0.001 makes it a
+        // mean over times, which a batch estimates.
+        Ok(match bound(&self.diffusion, &noised, prediction) {
+            Some(bound) => error + bound,
+            None => error,
+        })
     }
 
     fn validate(&self, model: &mut DitModel, _: &History, tape: &mut Tape<f32>) -> Result<f64> {
-        self.evaluate(model, &self.data.pictures.validation, tape)
+        self.evaluate(model, &self.data.pictures.validation, tape, Tested::Error)
     }
 
     fn test(&self, model: &mut DitModel, history: &History, tape: &mut Tape<f32>) -> Result<DitMetrics> {
@@ -189,7 +210,11 @@ impl Task for DitTask<'_> {
             channels: data.train.channels,
             best_epoch,
             validation,
-            test: self.evaluate(model, &data.test, tape)?,
+            test: self.evaluate(model, &data.test, tape, Tested::Error)?,
+            bound: match config.learn_variances {
+                true => Some(self.evaluate(model, &data.test, tape, Tested::Bound)?),
+                false => None,
+            },
         })
     }
 

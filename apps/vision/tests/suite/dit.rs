@@ -138,6 +138,7 @@ fn variances_are_learned() {
     let (_, metrics, out) = run(&d, &table(&d), "out", "--epochs 5 --learn-variances");
     let epochs = &metrics.training.epochs;
     assert!(epochs[4].loss < 0.9 * epochs[0].loss && metrics.test < 0.95, "{metrics:?}");
+    assert!(metrics.bound.is_some_and(|bits| bits > 0.0 && bits < 10.0), "{metrics:?}");
     assert!(sample(&d, &out, "--count 2 --eta 1").data().iter().all(|x| x.is_finite()));
 }
 
