@@ -7,7 +7,7 @@ use cotangent::prelude::*;
 use rand::RngExt;
 
 use crate::train::negatives::Sampler;
-use crate::train::step::{Formulas, Move};
+use crate::train::step::Formulas;
 
 /// Some known pairs (u, v). A further negative sample x adds `ln(1 + e^{−d(u,x)}/S)` to the loss of such a
 /// pair, where S is the sum of `e^{−d}` over v and the negative samples that the pair has already.
@@ -131,6 +131,7 @@ mod tests {
     use super::*;
     use crate::graph::Builder;
     use crate::train::negatives::Negatives;
+    use crate::train::step::Move;
 
     /// Three known nodes with the pairs (a, b) and (b, c), and a new node x below c: with one negative
     /// sample, that of (a, b) is c and that of (b, c) is a.
