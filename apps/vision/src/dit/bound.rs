@@ -5,9 +5,8 @@ use std::f64::consts::{LN_2, PI};
 
 use cotangent::prelude::*;
 
-use super::diffusion::Diffusion;
+use super::diffusion::{Diffusion, Noised};
 use super::model::Prediction;
-use super::training::Noised;
 
 /// Half of the distance between neighbouring values of pixels, which go from −1 to 1.
 const HALF_BIN: f64 = 1.0 / 255.0;

@@ -110,6 +110,31 @@ impl Step {
     }
 }
 
+/// Pictures with noise.
+pub(super) struct Noised {
+    /// `[n, patches, numbers]`: the pictures with noise, and the noise.
+    pub(super) numbers: [Vec<f32>; 2],
+    pub(super) times: Vec<u32>,
+    pub(super) classes: Vec<u32>,
+}
+
+impl Noised {
+    /// No pictures yet.
+    pub(super) fn new() -> Self {
+        Noised { numbers: [Vec::new(), Vec::new()], times: Vec::new(), classes: Vec::new() }
+    }
+
+    /// Adds a picture in patches, at a time and with noise that are drawn.
+    pub(super) fn add(&mut self, diffusion: &Diffusion, mut patches: Vec<f32>, class: u32, rng: &mut Rng) {
+        let time = rng.random_range(0..TIMES as u32);
+        let noise = normal(patches.len(), rng);
+        diffusion.add_noise(&mut patches, &noise, time);
+        self.numbers.iter_mut().zip([patches, noise]).for_each(|(all, own)| all.extend(own));
+        self.times.push(time);
+        self.classes.push(class);
+    }
+}
+
 /// Normal noise.
 pub(super) fn normal(count: usize, rng: &mut Rng) -> Vec<f32> {
     (0..count).map(|_| rng.sample::<f32, _>(StandardNormal)).collect()

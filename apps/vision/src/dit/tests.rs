@@ -6,10 +6,9 @@ use cotangent_apps_common::attention::Scores;
 use cotangent_apps_common::config;
 
 use super::bound::{bound, surprise};
-use super::diffusion::{Diffusion, TIMES, denoise, normal, spread};
+use super::diffusion::{Diffusion, Noised, TIMES, denoise, normal, spread};
 use super::frechet::Gaussian;
 use super::model::{DitBlock, DitModel, Prediction};
-use super::training::Noised;
 use super::{DitConfig, DitSize};
 use crate::patches::{cut_patches, join_patches};
 use crate::pictured::Ends;

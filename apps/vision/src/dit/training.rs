@@ -1,6 +1,5 @@
 //! Training a diffusion transformer, and testing it.
 
-use cotangent::engine::rng::Rng;
 use cotangent::engine::row_numbers;
 use cotangent::optim::train::{Goal, History, Shuffled, each_batch};
 use cotangent::prelude::*;
@@ -17,7 +16,7 @@ use cotangent_apps_pictures::Pictures;
 use rand::RngExt;
 
 use super::bound::bound;
-use super::diffusion::{Diffusion, TIMES, normal};
+use super::diffusion::{Diffusion, Noised};
 use super::model::{DitModel, Prediction, on_tape};
 use super::{DitConfig, DitData, DitMetrics};
 use crate::patches::{check_memory, patches_of};
@@ -45,31 +44,6 @@ pub fn train(
     let model = DitModel::new(&config, &*score, ends, &mut rng::stream(config.seed, "initial", 0));
     let task = DitTask { data, config: &config, device: &options.device, diffusion: Diffusion::new() };
     task::fit(&task, model, options)
-}
-
-/// Pictures with noise.
-pub(super) struct Noised {
-    /// `[n, patches, numbers]`: the pictures with noise, and the noise.
-    pub(super) numbers: [Vec<f32>; 2],
-    pub(super) times: Vec<u32>,
-    pub(super) classes: Vec<u32>,
-}
-
-impl Noised {
-    /// No pictures yet.
-    pub(super) fn new() -> Self {
-        Noised { numbers: [Vec::new(), Vec::new()], times: Vec::new(), classes: Vec::new() }
-    }
-
-    /// Adds a picture in patches, at a time and with noise that are drawn.
-    pub(super) fn add(&mut self, diffusion: &Diffusion, mut patches: Vec<f32>, class: u32, rng: &mut Rng) {
-        let time = rng.random_range(0..TIMES as u32);
-        let noise = normal(patches.len(), rng);
-        diffusion.add_noise(&mut patches, &noise, time);
-        self.numbers.iter_mut().zip([patches, noise]).for_each(|(all, own)| all.extend(own));
-        self.times.push(time);
-        self.classes.push(class);
-    }
 }
 
 /// What is measured of a model.
