@@ -100,7 +100,7 @@ struct Step {
     unit: &'static str,
     done: u64,
     total: u64,
-    /// Since the loop began. That of a run that resumes begins anew.
+    /// Seconds since this run's loop began: a run that resumes starts at 0.
     seconds: f64,
     #[serde(flatten)]
     figures: Map<String, Value>,

@@ -68,8 +68,8 @@ pub struct EmbeddingConfig {
     #[arg(long, help_heading = "Training")]
     #[serde(default)]
     pub lock_free: bool,
-    /// Move a point x of the Poincaré ball by a step v to x + v, brought back to 1 - 1e-5 of its radius if it
-    /// is farther out (Nickel & Kiela 2017), in place of the exponential map.
+    /// Move a point x of the Poincaré ball by a step v to x + v, in place of the exponential map (Nickel &
+    /// Kiela 2017). A point farther out than 1 - 1e-5 of the radius is brought back there.
     #[arg(long, help_heading = "Training")]
     #[serde(default)]
     pub retraction: bool,

@@ -11,10 +11,10 @@ use super::model::Prediction;
 /// Half of the distance between neighbouring values of pixels, which go from −1 to 1.
 const HALF_BIN: f64 = 1.0 / 255.0;
 
-/// The terms of the bound at the times of the pictures, in bits per number, their mean. Only the variances get
-/// gradients: the noise is taken as it is. At time 0 a term is the negative logarithm of the probability of a
-/// pixel's value, also for latents, as in the released program of DiT. At other times it is the divergence of
-/// the step that was predicted from the step that is right. `None` if no variances are learned.
+/// The mean of the bound's terms at the times of the pictures, in bits per number. Only the variances get
+/// gradients: the noise is taken as it is. At time 0 a term is the negative logarithm of the probability
+/// of a pixel's value, also for latents, as in the released program of DiT. At other times it is the
+/// divergence of the predicted step from the right one. `None` if no variances are learned.
 pub(super) fn bound<'t>(
     diffusion: &Diffusion,
     noised: &Noised,
@@ -46,9 +46,9 @@ pub(super) fn bound<'t>(
     Some(sum * (1.0 / (LN_2 * count as f64)))
 }
 
-/// The negative logarithms of the probabilities of pixels, their sum. Their values are rounded from normal
-/// numbers, whose means differ from them by `errors` and whose variances have these logarithms. The least and
-/// the largest value stand for all beyond, too.
+/// The sum of the negative logarithms of pixels' probabilities. A pixel's value is a normal number, rounded.
+/// `log` holds the logarithms of the variances, and `errors` the values less the means. The least and the
+/// largest value stand for all beyond, too.
 pub(super) fn surprise<'t>(log: Var<'t, f32>, errors: Var<'t, f32>, data: &[f32]) -> Var<'t, f32> {
     let tape = log.tape();
     let marked = |is_marked: &dyn Fn(f32) -> bool| {
@@ -67,8 +67,8 @@ pub(super) fn surprise<'t>(log: Var<'t, f32>, errors: Var<'t, f32>, data: &[f32]
     -((probability - 1e-12).relu() + 1e-12).ln().sum()
 }
 
-/// The share of a standard normal distribution that is below x, by Page's approximation (1977), whose error is
-/// below 2e-4.
+/// The share of a standard normal distribution that is below x, by Page's approximation (1977), whose error
+/// is below 2e-4.
 fn normal_share(x: Var<'_, f32>) -> Var<'_, f32> {
     ((x + x.square() * x * 0.044_715) * (8.0 / PI).sqrt()).sigmoid()
 }

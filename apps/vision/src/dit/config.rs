@@ -150,8 +150,8 @@ pub struct DitConfig {
     /// more than 0.
     #[arg(long, default_value_t = 0.1, allow_negative_numbers = true, help_heading = "Training")]
     pub class_dropout: f64,
-    /// Learn the variances of steps from noise to a picture too, by the bound on the likelihood, which is then
-    /// in the loss (Nichol & Dhariwal 2021), as Peebles & Xie 2023 do. `dit sample --eta 1` takes them.
+    /// Learn the variances of steps from noise to a picture too, as Peebles & Xie 2023 do. The loss then has
+    /// the bound on the likelihood (Nichol & Dhariwal 2021). `dit sample --eta 1` takes the variances.
     #[arg(long, help_heading = "Training")]
     #[serde(default)]
     pub learn_variances: bool,

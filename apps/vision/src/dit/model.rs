@@ -22,8 +22,8 @@ const EPSILON: f64 = 1e-6;
 pub(super) struct Prediction<'t> {
     /// The noise.
     pub(super) noise: Var<'t, f32>,
-    /// The place of ln σ² between ln β̃ₜ, at 0, and ln βₜ, at 1, if variances are learned; no bounds are
-    /// imposed. Nichol & Dhariwal 2021, eq. 15.
+    /// Where ln σ² is between ln β̃ₜ, at 0, and ln βₜ, at 1, if variances are learned. It can be
+    /// beyond them. Nichol & Dhariwal 2021, eq. 15.
     pub(super) place: Option<Var<'t, f32>>,
 }
 
@@ -110,8 +110,8 @@ impl DitModel {
     }
 
     /// The prediction at one time under a guidance g: its noise is
-    /// `ε(x, no class) + g (ε(x, class) − ε(x, no class))`. With 1 it is that of the class. Ho & Salimans
-    /// 2022, eq. 6, where g is w + 1. Variances are those of the class, unless g is 0.
+    /// `ε(x, no class) + g (ε(x, class) − ε(x, no class))`. With 1 it is that of the class. Ho &
+    /// Salimans 2022, eq. 6, where g is w + 1. Variances are those of the class, unless g is 0.
     pub(super) fn guided<'t>(
         &self,
         x: Var<'t, f32>,

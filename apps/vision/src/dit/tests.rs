@@ -123,8 +123,8 @@ fn guidance_goes_from_no_class_through_the_class() {
     }
 }
 
-/// Those of DiT-B/4 for latents of 32 x 32 x 4 and 1000 classes, without and with variances: Tseng et al. 2023,
-/// section 4, have 130 million. Attentions have a sharpness and an offset.
+/// Those of DiT-B/4 for latents of 32 x 32 x 4 and 1000 classes, without and with variances: Tseng et al.
+/// 2023, section 4, have 130 million. Attentions have a sharpness and an offset.
 #[test]
 fn dit_b_has_its_size() {
     let config = config("--size dit-b --image-size 32");
@@ -263,6 +263,19 @@ fn learned_variances_are_between_the_fixed_ones() {
     }
 }
 
+#[test]
+fn each_picture_has_its_own_variances() {
+    let sampled = |places: &[f32]| {
+        let (mut x, mut streams) = (vec![0.3_f32; places.len()], vec![stream(0); places.len()]);
+        let predict = |x: &[f32], _| (vec![0.0; x.len()], Some(places.to_vec()));
+        denoise(&Diffusion::new(), [5, 1], 1.0, (&mut x, &mut streams), predict);
+        x
+    };
+    let pair = sampled(&[0.0, 1.0]);
+    assert_eq!(pair, [sampled(&[0.0]), sampled(&[1.0])].concat());
+    assert!(pair[0] != pair[1]);
+}
+
 /// The divergence of normal distributions, from their means and variances, and its gradient. One batch holds
 /// all cases, with two numbers each, and pictures at time 0 between them.
 #[test]
@@ -321,8 +334,8 @@ fn the_bound_is_the_divergence_of_steps() {
     }
 }
 
-/// The probabilities of the 256 values of a pixel add up to 1, and have the variance of the normal numbers and
-/// of their rounding.
+/// The probabilities of the 256 values of a pixel add up to 1, and have the variance of the normal numbers
+/// and of their rounding.
 #[test]
 fn the_values_of_a_pixel_are_normal() {
     let tape = Tape::new();
