@@ -14,10 +14,12 @@ const HALF_BIN: f64 = 1.0 / 255.0;
 /// The mean of the bound's terms at the times of the pictures, in bits per number. Only the variances get
 /// gradients: the noise is taken as it is. At time 0 a term is the negative logarithm of the probability
 /// of a pixel's value, also for latents, as in the released program of DiT. At other times it is the
-/// divergence of the predicted step from the right one. `None` if no variances are learned.
+/// divergence of the predicted step from the right one. `noise` is that in the pictures. `None` if no
+/// variances are learned.
 pub(super) fn bound<'t>(
     diffusion: &Diffusion,
     noised: &Noised,
+    noise: Var<'t, f32>,
     prediction: Prediction<'t>,
 ) -> Option<Var<'t, f32>> {
     let place = prediction.place?;
@@ -28,7 +30,6 @@ pub(super) fn bound<'t>(
     };
     // A copy has no gradient.
     let predicted = tape.constant(&prediction.noise.to_tensor());
-    let noise = tape.constant_with(place.shape(), |to| to.copy_from_slice(&noised.numbers[1]));
     // By how much the means of the steps are wrong.
     let errors = (predicted - noise) * for_pictures(&|i| terms[i][0]);
     // Of ln σ², what is above ln β̃.

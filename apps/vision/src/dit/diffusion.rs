@@ -48,17 +48,18 @@ impl Diffusion {
         x.iter().zip(noise).map(|(x, noise)| (x - deviation * noise) / signal).collect()
     }
 
-    /// ln β̃ₜ and ln βₜ of a step from t to an earlier time s, from ᾱₜ (`now`) and ᾱₛ (`then`):
+    /// ln β̃ₜ and ln βₜ of a step from t to an earlier time s, from ᾱₜ (`now`) and ᾱₛ
+    /// (`then`):
     /// `βₜ = 1 − ᾱₜ/ᾱₛ`, `β̃ₜ = (1 − ᾱₛ)/(1 − ᾱₜ) βₜ`.
     fn log_variances(now: f64, then: f64) -> [f64; 2] {
         let variance = 1.0 - now / then;
         [(1.0 - then) / (1.0 - now) * variance, variance].map(f64::ln)
     }
 
-    /// What the bound on the likelihood takes of a step from t to t − 1: a factor c, ln β̃ₜ and ln βₜ.
-    /// An error e of the noise is an error c e of the step's mean,
-    /// `c = βₜ/√((1 − βₜ)(1 − ᾱₜ))`: Ho et al. 2020, eq. 11. At time 0 β̃ is 0; that of time 1
-    /// takes its place, as in the released program of DiT.
+    /// What the bound on the likelihood takes of a step from t to t − 1: a factor c, ln β̃ₜ and
+    /// ln βₜ. An error e of the noise is an error c e of the step's mean,
+    /// `c = βₜ/√((1 − βₜ)(1 − ᾱₜ))`: Ho et al. 2020, eq. 11. At time 0 β̃ is 0; that of
+    /// time 1 takes its place, as in the released program of DiT.
     pub(super) fn bound_terms(&self, time: u32) -> [f64; 3] {
         let then = if time == 0 { 1.0 } else { self.left(time - 1) };
         let (now, variance) = (self.left(time), 1.0 - self.left(time) / then);

@@ -317,7 +317,8 @@ fn the_bound_is_the_divergence_of_steps() {
         tape.variable(&Tensor::new([5, 2, 1], numbers))
     };
     let (place, predicted) = (variable(|case| case.1), variable(|case| case.3));
-    let bits = bound(&diffusion, &noised, Prediction { noise: predicted, place: Some(place) }).unwrap();
+    let prediction = Prediction { noise: predicted, place: Some(place) };
+    let bits = bound(&diffusion, &noised, variable(|case| case.2), prediction).unwrap();
     let want = cases.iter().map(|&(time, place, noise, predicted)| term(time, place, noise, predicted));
     let want = want.sum::<f64>() / 5.0;
     assert!((bits.item() - want).abs() < 1e-4 * want, "{} {want}", bits.item());

@@ -17,7 +17,7 @@ use rand::RngExt;
 
 use super::bound::bound;
 use super::diffusion::{Diffusion, Noised};
-use super::model::{DitModel, Prediction, on_tape};
+use super::model::{DitModel, on_tape};
 use super::{DitConfig, DitData, DitMetrics};
 use crate::patches::{check_memory, patches_of};
 use crate::pictured::{Ends, Pictured};
@@ -46,15 +46,6 @@ pub fn train(
     task::fit(&task, model, options)
 }
 
-/// What is measured of a model.
-#[derive(Clone, Copy)]
-enum Tested {
-    /// The mean squared error of the noise.
-    Error,
-    /// The [`bound`], of a model that learns variances.
-    Bound,
-}
-
 /// A training and its test.
 struct DitTask<'a> {
     data: &'a DitData,
@@ -64,47 +55,48 @@ struct DitTask<'a> {
 }
 
 impl DitTask<'_> {
-    /// The mean squared error of the predicted noise (Ho et al. 2020, eq. 14), and the prediction.
-    fn error<'t>(
+    /// The mean squared error of the predicted noise (Ho et al. 2020, eq. 14), and the [`bound`] if variances
+    /// are learned.
+    fn losses<'t>(
         &self,
         model: &DitModel,
         tape: &'t Tape<f32>,
         noised: &Noised,
-    ) -> (Var<'t, f32>, Prediction<'t>) {
+    ) -> (Var<'t, f32>, Option<Var<'t, f32>>) {
         let [x, noise] = noised
             .numbers
             .each_ref()
             .map(|numbers| on_tape(tape, numbers, [noised.times.len(), self.config.grid().pow(2)]));
         let prediction = model.predict(x, &noised.times, &noised.classes);
-        (loss::mean_squared_error(prediction.noise, noise), prediction)
+        let error = loss::mean_squared_error(prediction.noise, noise);
+        (error, bound(&self.diffusion, noised, noise, prediction))
     }
 
-    /// The mean squared error on pictures, or the [`bound`], with a time and noise for each picture, which
-    /// are the same for every model.
+    /// The mean [`losses`](Self::losses) on pictures, each with a time and noise of its own, which are the
+    /// same for every model.
     fn evaluate(
         &self,
         model: &DitModel,
         pictures: &Pictures<f32>,
         tape: &mut Tape<f32>,
-        what: Tested,
-    ) -> Result<f64> {
+    ) -> Result<(f64, Option<f64>)> {
         let items: Vec<u32> = row_numbers(pictures.len()).collect();
         let batches: Vec<&[u32]> = items.chunks(self.config.batch).collect();
-        let errors = each_batch(tape, &batches, |tape, items| {
+        let losses = each_batch(tape, &batches, |tape, items| {
             let mut noised = Noised::new();
             for &item in *items {
                 let patches = patches_of(pictures, item as usize, self.config.patch, false)?;
                 let rng = &mut rng::stream(0, "noise", u64::from(item));
                 noised.add(&self.diffusion, patches, pictures.labels[item as usize], rng);
             }
-            let (error, prediction) = self.error(model, tape, &noised);
-            let tested = match what {
-                Tested::Error => error,
-                Tested::Bound => bound(&self.diffusion, &noised, prediction).expect("variances are learned"),
-            };
-            Ok((tested.item(), items.len()))
+            let (error, bound) = self.losses(model, tape, &noised);
+            let count = items.len();
+            Ok(((error.item(), count), bound.map(|bound| (bound.item(), count))))
         });
-        Ok(mean_of(&errors.into_iter().collect::<Result<Vec<_>>>()?))
+        let losses = losses.into_iter().collect::<Result<Vec<_>>>()?;
+        let (errors, bounds): (Vec<_>, Vec<_>) = losses.into_iter().unzip();
+        let bounds: Option<Vec<_>> = bounds.into_iter().collect();
+        Ok((mean_of(&errors), bounds.map(|bounds| mean_of(&bounds))))
     }
 }
 
@@ -158,22 +150,20 @@ impl Task for DitTask<'_> {
             noised.add(&self.diffusion, patches, class, &mut rng);
         }
         tape.training(rng);
-        let (error, prediction) = self.error(model, tape, &noised);
+        let (error, bound) = self.losses(model, tape, &noised);
         // Nichol & Dhariwal 2021, eq. 16. The bound is a sum over 1000 times. Its factor of 0.001 makes it a
         // mean over times, which a batch estimates.
-        Ok(match bound(&self.diffusion, &noised, prediction) {
-            Some(bound) => error + bound,
-            None => error,
-        })
+        Ok(bound.map_or(error, |bound| error + bound))
     }
 
     fn validate(&self, model: &mut DitModel, _: &History, tape: &mut Tape<f32>) -> Result<f64> {
-        self.evaluate(model, &self.data.pictures.validation, tape, Tested::Error)
+        Ok(self.evaluate(model, &self.data.pictures.validation, tape)?.0)
     }
 
     fn test(&self, model: &mut DitModel, history: &History, tape: &mut Tape<f32>) -> Result<DitMetrics> {
         let DitTask { config, device, .. } = self;
         let (data, (best_epoch, validation)) = (&self.data.pictures, task::best::<Self>(history));
+        let (test, bound) = self.evaluate(model, &data.test, tape)?;
         Ok(DitMetrics {
             config: (*config).clone(),
             training: Training::new(model, history, device),
@@ -184,11 +174,8 @@ impl Task for DitTask<'_> {
             channels: data.train.channels,
             best_epoch,
             validation,
-            test: self.evaluate(model, &data.test, tape, Tested::Error)?,
-            bound: match config.learn_variances {
-                true => Some(self.evaluate(model, &data.test, tape, Tested::Bound)?),
-                false => None,
-            },
+            test,
+            bound,
         })
     }
 
