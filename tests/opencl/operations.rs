@@ -15,6 +15,9 @@ fn matmul_in_every_batching_and_transposition() {
     same!(8.0, [[3, 5, 7], [5, 9]], |v| v[0].matmul_tn(v[1]));
     same!(8.0, [[7, 5], [3, 5, 9]], |v| v[0].matmul(v[1]));
     same!(8.0, [[3, 7, 5], [5, 9]], |v| v[0].matmul(v[1]));
+    same!(8.0, [[3, 7, 5], [9, 5], [9]], |v| v[0].linear(v[1], v[2]));
+    same!(8.0, [[7, 5], [3, 9, 5], [9]], |v| v[0].linear(v[1], v[2]));
+    same!(8.0, [[1, 70], [130, 70], [130]], |v| v[0].linear(v[1], v[2]));
 }
 
 #[test]
@@ -392,6 +395,9 @@ fn empty_tensors_are_no_obstacle() {
     same!(0.0, [[0, 3], [3, 2]], |v| v[0].matmul(v[1]));
     same!(0.0, [[2, 5], [3, 5, 0]], |v| v[0].matmul(v[1]));
     same!(0.0, [[3, 2, 0], [0, 4]], |v| v[0].matmul(v[1]));
+    same!(0.0, [[0, 3], [2, 3], [2]], |v| v[0].linear(v[1], v[2]));
+    same!(0.0, [[3, 0], [2, 0], [2]], |v| v[0].linear(v[1], v[2]));
+    same!(0.0, [[2, 3], [0, 3], [0]], |v| v[0].linear(v[1], v[2]));
     same!(0.0, [[4, 3]], |v| v[0].gather(&[]));
     same!(0.0, [[0, 3], [0, 3]], |v| PoincareBall::new(-1.0).add(&v[0], &v[1]));
     same!(0.0, [[0, 3]], |v| v[0].softmax(-1).sum_axis(-1));

@@ -94,6 +94,10 @@ fn bad_shapes_are_named() {
             "matmul: [2, 3] × [3, 5] transposed",
         ),
         (|t| drop(zeros(t, &[3]).matmul(zeros(t, &[3, 5])).shape()), "matmul: [3] × [3, 5]"),
+        (
+            |t| drop(zeros(t, &[2, 3]).linear(zeros(t, &[5, 3]), zeros(t, &[3])).shape()),
+            "matmul: a product [2, 5] needs a bias [5], not [3]",
+        ),
         (|t| drop(zeros(t, &[2, 3]).sum_axis(2).shape()), "sum: shape [2, 3] has no axis 2"),
         (|t| drop(zeros(t, &[2, 3]).softmax(-3).shape()), "softmax: shape [2, 3] has no axis -3"),
         (

@@ -45,9 +45,18 @@ fn matmul_of_integers_is_exact_by_every_method() {
             .map(|t| Tensor::from_fn(t.shape().clone(), |i| t.data()[i] as f32));
         let tape = Tape::<f32>::new();
         let [a, b, at, bt] = [a, b, at, bt].map(|t| tape.constant(&t));
-        for got in [a.matmul(b), a.matmul_nt(bt), at.matmul_tn(b)] {
-            let same =
-                got.to_tensor().data().iter().zip(want.data()).all(|(&got, &want)| f64::from(got) == want);
+        let bias = Tensor::from_fn([n], |i| i as f32);
+        let biased = a.linear(bt, tape.constant(&bias));
+        for (got, by_column) in
+            [(a.matmul(b), 0.0), (a.matmul_nt(bt), 0.0), (at.matmul_tn(b), 0.0), (biased, 1.0)]
+        {
+            let same = got
+                .to_tensor()
+                .data()
+                .iter()
+                .zip(want.data())
+                .enumerate()
+                .all(|(i, (&got, &want))| f64::from(got) == want + by_column * (i % n) as f64);
             assert!(same, "{m} x {k} x {n}");
         }
     }
@@ -72,7 +81,27 @@ fn matmul_has_its_derivatives_in_every_batching() {
         assert_derivatives(&[tensor(a, 1), tensor(b, 2)], |v| weigh(v[0].matmul(v[1])));
         assert_derivatives(&[tensor(a, 1), tensor(&swap(b), 2)], |v| weigh(v[0].matmul_nt(v[1])));
         assert_derivatives(&[tensor(&swap(a), 1), tensor(b, 2)], |v| weigh(v[0].matmul_tn(v[1])));
+        let inputs = [tensor(a, 1), tensor(&swap(b), 2), tensor(&[2], 3)];
+        assert_derivatives(&inputs, |v| weigh(v[0].linear(v[1], v[2])));
     }
+    // The gradient of a bias from a single row, and alone.
+    let (w, b) = (tensor(&[2, 4], 2), tensor(&[2], 3));
+    assert_derivatives(&[tensor(&[1, 4], 1), w.clone(), b.clone()], |v| weigh(v[0].linear(v[1], v[2])));
+    assert_gradients(&[b], |v| {
+        let [x, w] = [&tensor(&[3, 4], 1), &w].map(|t| v[0].tape().constant(t));
+        weigh(x.linear(w, v[0]))
+    });
+    // From no rows it is 0; rows of no elements give the bias itself.
+    for shape in [&[0, 4][..], &[3, 0, 4]] {
+        let tape = Tape::new();
+        let [x, w, b] = [tensor(shape, 1), tensor(&[2, 4], 2), tensor(&[2], 3)].map(|t| tape.variable(&t));
+        let gradients = tape.backward(x.linear(w, b).sum());
+        assert_eq!(gradients.wrt(b), Tensor::zeros([2]));
+        assert_eq!(gradients.wrt(w), Tensor::zeros([2, 4]));
+    }
+    let [x, w, b] = [&[3, 0][..], &[2, 0], &[2]].map(|shape| tensor(shape, 1));
+    let rows = value([&x, &w, &b], |[x, w, b]| x.linear(w, b));
+    assert_eq!(rows.data(), [b.data(), b.data(), b.data()].concat());
     // Batched products equal the products of their entries.
     let (a, b) = (tensor(&[3, 4, 5], 1), tensor(&[3, 5, 6], 2));
     let all = value([&a, &b], |[a, b]| a.matmul(b));
@@ -118,6 +147,35 @@ fn products_of_empty_matrices_are_zeros_in_every_batching() {
                 }
             }
         }
+    }
+}
+
+/// The bias of a linear layer is added in the product. The gradients are of so many rows that several threads
+/// sum them, and of few.
+#[test]
+fn a_linear_layer_is_a_product_and_a_sum() {
+    fn same<T: Float>(rows: usize, tolerance: f64) {
+        let [x, w, b] = [&[rows, 24][..], &[40, 24], &[40]].map(|shape| {
+            let wide = tensor(shape, 1);
+            Tensor::from_fn(shape, |i| T::nearest(wide.data()[i]))
+        });
+        let run = |layer: fn([Var<'_, T>; 3]) -> Var<'_, T>| {
+            let tape = Tape::new();
+            let inputs = [&x, &w, &b].map(|t| tape.variable(t));
+            let y = layer(inputs);
+            let value = y.to_tensor();
+            let gradients = tape.backward(y.square().sum());
+            let [dx, dw, db] = inputs.map(|input| gradients.wrt(input));
+            [value, dx, dw, db].map(|t| Tensor::from_fn(t.shape().clone(), |i| t.data()[i].to_f64()))
+        };
+        let fused = run(|[x, w, b]| x.linear(w, b));
+        for (fused, plain) in fused.iter().zip(&run(|[x, w, b]| x.matmul_nt(w) + b)) {
+            assert_close(fused, plain, tolerance);
+        }
+    }
+    for rows in [3, 5000] {
+        same::<f64>(rows, 1e-12);
+        same::<f32>(rows, 1e-4);
     }
 }
 

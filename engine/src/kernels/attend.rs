@@ -11,7 +11,7 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use crate::kernels::dropout::Dropout;
-use crate::kernels::gemm::{Matrix, Panels, serial};
+use crate::kernels::gemm::{Matrix, Onto, Panels, serial};
 use crate::kernels::map::Elements;
 use crate::kernels::pair::{
     Gradients, Job, PairKernel, Part, Right, Sizes, entries, gradient, pieces, sizes, steps, with_right,
@@ -413,7 +413,7 @@ impl<T: Storage> Attend<T> {
                         }
                     });
                     if let Some(dv) = row_grads.further {
-                        serial(Matrix::new(weights, n, m).transposed(), g, true, dv);
+                        serial(Matrix::new(weights, n, m).transposed(), g, Onto::Held, dv);
                     }
                     right.gradient(x, keys, pairs, upstream, row_grads.x, row_grads.y);
                 });

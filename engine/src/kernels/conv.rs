@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::kernels::gemm::{Matrix, gemm, serial};
+use crate::kernels::gemm::{Matrix, Onto, gemm, serial};
 use crate::numbers::parallel;
 use crate::numbers::storage::Storage;
 use crate::tensor::shape::{Shape, ShapeError, product};
@@ -174,7 +174,7 @@ impl Conv2d {
             T::with_scratch(s.patch() * s.places(), |columns| {
                 for (b, out) in range.zip(out.chunks_exact_mut(size.max(1))) {
                     s.im2col(&inputs[0].data[b * s.image_len()..][..s.image_len()], columns);
-                    serial(filters, Matrix::new(columns, s.patch(), s.places()), false, out);
+                    serial(filters, Matrix::new(columns, s.patch(), s.places()), Onto::Nothing, out);
                 }
             });
         });
@@ -198,7 +198,7 @@ impl Conv2d {
                 T::with_scratch(s.patch() * s.places(), |columns| {
                     for (b, dx) in range.zip(dx.chunks_exact_mut(s.image_len().max(1))) {
                         let filters = Matrix::new(filters, s.filters, s.patch()).transposed();
-                        serial(filters, gradient(b), false, columns);
+                        serial(filters, gradient(b), Onto::Nothing, columns);
                         dx.fill(T::zero());
                         s.col2im(columns, dx);
                     }
@@ -210,7 +210,12 @@ impl Conv2d {
             T::with_scratch(s.patch() * s.places(), |columns| {
                 for b in 0..s.batch {
                     s.im2col(&images[b * s.image_len()..][..s.image_len()], columns);
-                    gemm(gradient(b), Matrix::new(columns, s.patch(), s.places()).transposed(), true, dw);
+                    gemm(
+                        gradient(b),
+                        Matrix::new(columns, s.patch(), s.places()).transposed(),
+                        Onto::Held,
+                        dw,
+                    );
                 }
             });
         }

@@ -134,6 +134,27 @@ fn assert_fit<T>(a: Matrix<'_, T>, b: Matrix<'_, T>, c: &[T]) {
     assert!(fit, "a product of matrices [{m}, {k}] and [{l}, {n}] into {} numbers", c.len());
 }
 
+/// What a product is added to.
+#[derive(Clone, Copy)]
+pub(crate) enum Onto<'a, T> {
+    Nothing,
+    /// What its place holds.
+    Held,
+    /// In each row, this one.
+    Row(&'a [T]),
+}
+
+impl<T: Storage> Onto<'_, T> {
+    /// Writes the rows to the place of the product, and says whether the product is to be added to it.
+    fn place(self, c: &mut [T]) -> bool {
+        if let Onto::Row(row) = self {
+            debug_assert!(c.len().is_multiple_of(row.len().max(1)), "rows of {} elements", row.len());
+            c.chunks_exact_mut(row.len().max(1)).for_each(|c| c.copy_from_slice(row));
+        }
+        !matches!(self, Onto::Nothing)
+    }
+}
+
 /// What computes a product.
 #[derive(Clone, Copy)]
 enum Method {
@@ -153,7 +174,7 @@ impl Method {
         if panels { Method::Panels } else { Method::Packed }
     }
 
-    fn run<T: Storage>(self, a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &mut [T]) {
+    fn run<T: Storage>(self, a: Matrix<'_, T>, b: Matrix<'_, T>, onto: Onto<'_, T>, c: &mut [T]) {
         match self {
             Method::Panels => {
                 assert_fit(a, b, c);
@@ -161,21 +182,22 @@ impl Method {
                     for (number, c) in c.chunks_mut((TOGETHER * b.columns).max(1)).enumerate() {
                         let first = number * TOGETHER;
                         let rows = first..a.rows.min(first + TOGETHER);
+                        let accumulate = onto.place(c);
                         panels.product(a.part(rows), accumulate, c);
                     }
                 });
             }
-            Method::Packed => packed(a, b, accumulate, c),
+            Method::Packed => packed(a, b, onto.place(c), c),
         }
     }
 }
 
-/// `c = a b`, or `c += a b`; c is row-major. The bits do not depend on how the rows are split: the same
-/// method takes all of them.
-pub(crate) fn gemm<T: Storage>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &mut [T]) {
+/// `c = a b`, added to what `onto` says; c is row-major. The bits do not depend on how the rows are split:
+/// the same method takes all of them.
+pub(crate) fn gemm<T: Storage>(a: Matrix<'_, T>, b: Matrix<'_, T>, onto: Onto<'_, T>, c: &mut [T]) {
     let (m, n, method) = (a.rows, b.columns, Method::new(a, b));
     if work(a, b) < LARGE {
-        return method.run(a, b, accumulate, c);
+        return method.run(a, b, onto, c);
     }
     let parts = rayon::current_num_threads().min(PIECES);
     let step = m.div_ceil(parts).next_multiple_of(16);
@@ -185,12 +207,12 @@ pub(crate) fn gemm<T: Storage>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: b
         .map(|start| start..m.min(start + step))
         .map(|range| (range.clone(), split_front(&mut remaining, range.len() * n)))
         .collect();
-    parallel::run(&mut jobs, |(range, c)| method.run(a.part(range.clone()), b, accumulate, c));
+    parallel::run(&mut jobs, |(range, c)| method.run(a.part(range.clone()), b, onto, c));
 }
 
-/// On the calling thread.
-pub(crate) fn serial<T: Storage>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &mut [T]) {
-    Method::new(a, b).run(a, b, accumulate, c);
+/// As [`gemm`], on the calling thread.
+pub(crate) fn serial<T: Storage>(a: Matrix<'_, T>, b: Matrix<'_, T>, onto: Onto<'_, T>, c: &mut [T]) {
+    Method::new(a, b).run(a, b, onto, c);
 }
 
 /// By `matrixmultiply`.

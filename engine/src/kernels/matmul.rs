@@ -1,12 +1,15 @@
-//! The `matmul` kernel: products of matrices, batched, with transposes.
+//! The `matmul` kernel: products of matrices, batched, with transposes and a bias.
 
-use crate::kernels::gemm::{Matrix, gemm, serial};
+use crate::kernels::gemm::{Matrix, Onto, gemm, serial};
+use crate::kernels::pieces::for_each_piece;
 use crate::numbers::parallel;
+use crate::numbers::simd::dispatch_wide;
 use crate::numbers::storage::Storage;
-use crate::tensor::shape::{Shape, ShapeError};
+use crate::tensor::shape::{Broadcast, Shape, ShapeError};
 use crate::tensor::view::{Outcome, View};
 
-/// A product; either factor may be stored transposed.
+/// A product; either factor may be stored transposed. Inputs: the factors, and perhaps a bias, which is added
+/// to each row.
 #[derive(Clone, Copy)]
 pub(crate) struct Matmul {
     pub(crate) transpose_a: bool,
@@ -91,6 +94,9 @@ impl Matmul {
     }
 }
 
+/// Computes a product: [`gemm`] or [`serial`].
+type Gemm<T> = fn(Matrix<'_, T>, Matrix<'_, T>, Onto<'_, T>, &mut [T]);
+
 /// Runs the products of a batch: in parallel over the batch, or within the product if there is only one.
 /// `product(i, out, gemm)` writes the product of batch entry `i` to its part of `out` by `gemm`.
 fn batched<T: Storage>(
@@ -98,7 +104,7 @@ fn batched<T: Storage>(
     batch: usize,
     size: usize,
     work: usize,
-    product: impl Fn(usize, &mut [T], fn(Matrix<'_, T>, Matrix<'_, T>, bool, &mut [T])) + Sync,
+    product: impl Fn(usize, &mut [T], Gemm<T>) + Sync,
 ) {
     if batch == 1 {
         return product(0, out, gemm::<T>);
@@ -112,18 +118,26 @@ fn batched<T: Storage>(
 
 impl Matmul {
     pub(crate) fn result_shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
-        Ok(self.sizes(inputs[0], inputs[1])?.1)
+        let (Sizes { n, .. }, shape) = self.sizes(inputs[0], inputs[1])?;
+        match inputs.get(2) {
+            Some(bias) if bias.axes() != [n] => {
+                Err(ShapeError::new(format!("a product {shape} needs a bias [{n}], not {bias}")))
+            }
+            _ => Ok(shape),
+        }
     }
 
     pub(crate) fn compute<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
         let (s, _) = self.sizes(inputs[0].shape, inputs[1].shape).expect("checked");
         let (a, b) = (inputs[0].data, inputs[1].data);
+        let onto = inputs.get(2).map_or(Onto::Nothing, |bias| Onto::Row(bias.data));
         batched(out, s.batch, s.m * s.n, s.work(), |i, c, gemm| {
-            gemm(self.a(a, s, i), self.b(b, s, i), false, c);
+            gemm(self.a(a, s, i), self.b(b, s, i), onto, c);
         });
     }
 
-    /// With `C = A B`: `dA = G Bᵀ` and `dB = Aᵀ G`, each transposed where its factor is stored so.
+    /// With `C = A B + c`: `dA = G Bᵀ` and `dB = Aᵀ G`, each transposed where its factor is stored so;
+    /// `dc` is the sum of the rows of G.
     pub(crate) fn pullback<T: Storage>(
         &self,
         inputs: &[View<'_, T>],
@@ -134,44 +148,76 @@ impl Matmul {
         let (s, _) = self.sizes(inputs[0].shape, inputs[1].shape).expect("checked");
         let (a, b) = (inputs[0].data, inputs[1].data);
         let gradient = |i: usize| Matrix::new(&g[i * s.m * s.n..], s.m, s.n);
+        let earlier = |i: usize| if i > 0 { Onto::Held } else { Onto::Nothing };
         let work = s.work();
         if let Some(da) = grads[0].as_deref_mut() {
-            let product =
-                |i, da: &mut [T], accumulate, gemm: fn(Matrix<'_, T>, Matrix<'_, T>, bool, &mut [T])| {
-                    let (g, b) = (gradient(i), self.b(b, s, i));
-                    if self.transpose_a {
-                        gemm(b, g.transposed(), accumulate, da)
-                    } else {
-                        gemm(g, b.transposed(), accumulate, da)
-                    }
-                };
+            let product = |i, da: &mut [T], onto, gemm: Gemm<T>| {
+                let (g, b) = (gradient(i), self.b(b, s, i));
+                if self.transpose_a {
+                    gemm(b, g.transposed(), onto, da)
+                } else {
+                    gemm(g, b.transposed(), onto, da)
+                }
+            };
             if s.one_a {
-                (0..s.batch).for_each(|i| product(i, da, i > 0, gemm));
+                (0..s.batch).for_each(|i| product(i, da, earlier(i), gemm));
                 if s.batch == 0 {
                     da.fill(T::zero());
                 }
             } else {
-                batched(da, s.batch, s.m * s.k, work, |i, da, gemm| product(i, da, false, gemm));
+                batched(da, s.batch, s.m * s.k, work, |i, da, gemm| product(i, da, Onto::Nothing, gemm));
             }
         }
         if let Some(db) = grads[1].as_deref_mut() {
-            let product =
-                |i, db: &mut [T], accumulate, gemm: fn(Matrix<'_, T>, Matrix<'_, T>, bool, &mut [T])| {
-                    let (g, a) = (gradient(i), self.a(a, s, i));
-                    if self.transpose_b {
-                        gemm(g.transposed(), a, accumulate, db)
-                    } else {
-                        gemm(a.transposed(), g, accumulate, db)
-                    }
-                };
+            let product = |i, db: &mut [T], onto, gemm: Gemm<T>| {
+                let (g, a) = (gradient(i), self.a(a, s, i));
+                if self.transpose_b {
+                    gemm(g.transposed(), a, onto, db)
+                } else {
+                    gemm(a.transposed(), g, onto, db)
+                }
+            };
             if s.one_b {
-                (0..s.batch).for_each(|i| product(i, db, i > 0, gemm));
+                (0..s.batch).for_each(|i| product(i, db, earlier(i), gemm));
                 if s.batch == 0 {
                     db.fill(T::zero());
                 }
             } else {
-                batched(db, s.batch, s.k * s.n, work, |i, db, gemm| product(i, db, false, gemm));
+                batched(db, s.batch, s.k * s.n, work, |i, db, gemm| product(i, db, Onto::Nothing, gemm));
             }
         }
+        if let Some(bias) = grads.get_mut(2) {
+            sum_of_rows(g, s.n, bias);
+        }
+    }
+}
+
+/// The sum of rows of `width` elements.
+fn sum_of_rows<T: Storage>(rows: &[T], width: usize, sum: &mut Option<&mut [T]>) {
+    let count = rows.len().checked_div(width).unwrap_or(0);
+    let read = (Broadcast::cycled(1), width);
+    for_each_piece(&[read], count, width / 2, std::slice::from_mut(sum), |piece| {
+        let rows = &rows[piece.range.start * width..piece.range.end * width];
+        let place = &mut piece.places[0];
+        if count == 1 {
+            place.slice().into_iter().for_each(|(sum, _)| sum.copy_from_slice(rows));
+        } else if let Some((sums, _)) = place.sums() {
+            dispatch_wide(
+                sums,
+                #[inline(always)]
+                |sums| add_rows(rows, sums),
+                #[inline(always)]
+                |sums| add_rows(rows, sums),
+                #[inline(always)]
+                |sums| add_rows(rows, sums),
+            );
+        }
+    });
+}
+
+#[inline(always)]
+fn add_rows<T: Storage>(rows: &[T], sums: &mut [f64]) {
+    for row in rows.chunks_exact(sums.len().max(1)) {
+        sums.iter_mut().zip(row).for_each(|(sum, x)| *sum += x.to_f64());
     }
 }

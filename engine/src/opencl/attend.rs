@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::fold::{Broadcasted, DOT, WIDE_LOG};
 use super::form::{Array, Forward, OnDevice, Reverse};
-use super::gemm::{Matrices, gemm};
+use super::gemm::{Matrices, Onto, gemm};
 use super::index;
 use super::pair::{Tile, operands};
 use super::random;
@@ -112,7 +112,7 @@ impl<T: Storage> OnDevice<T> for Attend<T> {
             self.drop(queue, tile, Dropped::Weights, &s);
             let v = Matrices::new(&values, m, width).from(tile.start * width);
             let (p, target) = (Matrices::new(&s, n, tile.columns), (out, 0, n * width));
-            gemm::<T>(queue, [batch, n, tile.columns, width], p, v, target, true);
+            gemm::<T>(queue, [batch, n, tile.columns, width], p, v, target, Onto::Held);
         }
         let logs = kept.expect("a logarithm for each row is kept");
         if self.weights != Weights::Sigmoid {
@@ -147,7 +147,7 @@ impl<T: Storage> OnDevice<T> for Attend<T> {
             self.drop(queue, tile, Dropped::Keys, &p);
             let g = Matrices::new(g, n, width);
             let v = Matrices::new(&values, m, width).from(start * width).transposed();
-            gemm::<T>(queue, [batch, n, width, columns], g, v, (&u, 0, n * columns), false);
+            gemm::<T>(queue, [batch, n, width, columns], g, v, (&u, 0, n * columns), Onto::Nothing);
             self.drop(queue, tile, Dropped::Weights, &u);
             let normalised = |kernel: &'static str| {
                 let launch = queue.launch(&program, kernel).size(tile.count()).size(columns);
@@ -163,7 +163,7 @@ impl<T: Storage> OnDevice<T> for Attend<T> {
             if let Some(dv) = values_grad {
                 let target = (&**dv, start * width, m * width);
                 let p = Matrices::new(&p, n, columns).transposed();
-                gemm::<T>(queue, [batch, columns, n, width], p, g, target, false);
+                gemm::<T>(queue, [batch, columns, n, width], p, g, target, Onto::Nothing);
             }
             let numbers = operands(queue, &scored[2..]);
             self.form().slopes::<T>(queue, tile, &numbers, [&s, &u], &scored_grads[2..]);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::form::{Forward, OnDevice, Reverse};
-use super::gemm::{Matrices, gemm};
+use super::gemm::{Matrices, Onto, gemm};
 use super::index;
 use crate::kernels::conv::{Conv2d, Sizes, Window};
 use crate::kernels::pool2d::{Pool2d, Pooling};
@@ -49,7 +49,7 @@ impl<T: Storage> OnDevice<T> for Conv2d {
         let filters = Matrices::new(&filters, s.filters, s.patch()).every(0);
         let columns = Matrices::new(&columns, s.patch(), s.places());
         let sizes = [s.batch, s.filters, s.patch(), s.places()];
-        gemm::<T>(queue, sizes, filters, columns, (out, 0, s.filters * s.places()), false);
+        gemm::<T>(queue, sizes, filters, columns, (out, 0, s.filters * s.places()), Onto::Nothing);
     }
 
     /// As on the host: the gradient of the filters is summed image after image.
@@ -64,7 +64,7 @@ impl<T: Storage> OnDevice<T> for Conv2d {
             let filters = Matrices::new(&filters, s.filters, s.patch()).every(0).transposed();
             let (sizes, to) =
                 ([s.batch, s.patch(), s.filters, s.places()], (&*columns, 0, s.patch() * s.places()));
-            gemm::<T>(queue, sizes, filters, g, to, false);
+            gemm::<T>(queue, sizes, filters, g, to, Onto::Nothing);
             let launch = launch::<T>(queue, "col2im", [count, s.channels], [s.image, s.places], s.window);
             launch.memory(&columns).memory(dx).over(count);
         }
@@ -75,7 +75,7 @@ impl<T: Storage> OnDevice<T> for Conv2d {
                 let g = g.from(b * g.batch);
                 let columns = Matrices::new(&columns, s.patch(), s.places());
                 let columns = columns.from(b * columns.batch).transposed();
-                gemm::<T>(queue, [1, s.filters, s.places(), s.patch()], g, columns, (dw, 0, 0), true);
+                gemm::<T>(queue, [1, s.filters, s.places(), s.patch()], g, columns, (dw, 0, 0), Onto::Held);
             }
         }
     }

@@ -1,6 +1,6 @@
-// C = A B, or C += A B, for a batch of matrices. A work-group computes a tile of 64 by 64 elements of C, each
-// work-item 4 by 4 of them. A and B are read through local memory. sa and sb are (offset, batch stride, row
-// stride, column stride); C is row-major.
+// C = S + A B, or A B if there is no S, for a batch of matrices. A work-group computes a tile of 64 by 64
+// elements of C, each work-item 4 by 4 of them. A and B are read through local memory. sa, sb and ss are
+// (offset, batch stride, row stride, column stride); C is row-major. S may be C itself.
 
 #define TILE 64
 #define DEPTH 16
@@ -10,7 +10,7 @@
 __kernel __attribute__((reqd_work_group_size(SIDE, SIDE, 1)))
 void gemm(
     ulong m, ulong k, ulong n, __global const elem *a, ulong4 sa, __global const elem *b, ulong4 sb,
-    __global elem *c, ulong offset_c, ulong batch_c, ulong accumulate
+    __global elem *c, ulong offset_c, ulong batch_c, __global const elem *s, ulong4 ss
 ) {
     __local elem tile_a[DEPTH][TILE + 1], tile_b[DEPTH][TILE + 1];
     const int x = get_local_id(0), y = get_local_id(1), item = y * SIDE + x;
@@ -41,7 +41,8 @@ void gemm(
             const ulong r = row0 + y + i * SIDE, column = column0 + x + j * SIDE;
             if (r < m && column < n) {
                 __global elem *target = c + r * n + column;
-                *target = accumulate ? *target + sum[i][j] : sum[i][j];
+                const ulong from = ss.x + batch * ss.y + r * ss.z + column * ss.w;
+                *target = s ? s[from] + sum[i][j] : sum[i][j];
             }
         }
 }

@@ -1,5 +1,6 @@
 //! The `matmul` kernel: batched products of matrices.
 
+use super::fold::{Broadcasted, SUM};
 use super::form::{Forward, OnDevice, Reverse};
 use super::index;
 use crate::kernels::matmul::{Matmul, Sizes};
@@ -7,6 +8,7 @@ use crate::numbers::storage::Storage;
 use crate::tensor::device::memory::Memory;
 use crate::tensor::device::program::Key;
 use crate::tensor::device::queue::Queue;
+use crate::tensor::shape::Broadcast;
 
 /// A batch of matrices to be read. Element `(i, j)` of entry `b` is at
 /// `offset + b · batch + i · row + j · column`.
@@ -44,15 +46,25 @@ impl<'a> Matrices<'a> {
     }
 }
 
-/// `c = a b`, or `c += a b` if `accumulate`, for sizes `[batch, m, k, n]`. The entries of c are row-major,
-/// from element `offset` of the memory on, `batch_c` elements apart.
+/// What a product is added to.
+#[derive(Clone, Copy)]
+pub(super) enum Onto<'a> {
+    Nothing,
+    /// What its place holds.
+    Held,
+    /// In each row, this one.
+    Row(&'a Memory),
+}
+
+/// `c = a b`, added to what `onto` says, for sizes `[batch, m, k, n]`. The entries of c are row-major, from
+/// element `offset` of the memory on, `batch_c` elements apart.
 pub(super) fn gemm<T: Storage>(
     queue: &Queue,
     [batch, m, k, n]: [usize; 4],
     a: Matrices<'_>,
     b: Matrices<'_>,
     (c, offset, batch_c): (&Memory, usize, usize),
-    accumulate: bool,
+    onto: Onto<'_>,
 ) {
     const TILE: usize = 64;
     let program = queue.program::<T>(Key::new::<T>("gemm", None), || include_str!("gemm.cl").to_owned());
@@ -61,7 +73,12 @@ pub(super) fn gemm<T: Storage>(
         let strides = [matrix.offset, matrix.batch, matrix.row, matrix.column];
         launch = launch.memory(matrix.memory).sizes(strides);
     }
-    let launch = launch.memory(c).size(offset).size(batch_c).size(usize::from(accumulate));
+    let (from, strides) = match onto {
+        Onto::Nothing => (None, [0; 4]),
+        Onto::Held => (Some(c), [offset, batch_c, n, 1]),
+        Onto::Row(row) => (Some(row), [0, 0, 0, 1]),
+    };
+    let launch = launch.memory(c).size(offset).size(batch_c).optional(from).sizes(strides);
     launch.in_groups([n.div_ceil(TILE), m.div_ceil(TILE), batch], [16, 16, 1]);
 }
 
@@ -84,11 +101,14 @@ impl<T: Storage> OnDevice<T> for Matmul {
         let (s, _) = self.sizes(inputs[0].shape, inputs[1].shape).expect("checked");
         let (a, b) = (inputs[0].on(queue), inputs[1].on(queue));
         let [a, b] = self.factors(s, &a, &b);
-        gemm::<T>(queue, [s.batch, s.m, s.k, s.n], a, b, (out, 0, s.m * s.n), false);
+        let bias = inputs.get(2).map(|bias| bias.on(queue));
+        let onto = bias.as_ref().map_or(Onto::Nothing, |bias| Onto::Row(bias));
+        gemm::<T>(queue, [s.batch, s.m, s.k, s.n], a, b, (out, 0, s.m * s.n), onto);
     }
 
     /// As on the host: `dA = G Bᵀ` and `dB = Aᵀ G`, each transposed if its factor is stored transposed.
-    /// The gradient of a factor that is used for the whole batch is summed, entry after entry.
+    /// The gradient of a factor that is used for the whole batch is summed, entry after entry; that of a bias
+    /// is the sum of the rows of G.
     fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {
         let inputs = reverse.inputs;
         let (s, _) = self.sizes(inputs[0].shape, inputs[1].shape).expect("checked");
@@ -98,12 +118,12 @@ impl<T: Storage> OnDevice<T> for Matmul {
         let product = |sizes: [usize; 3], x: Matrices<'_>, y: Matrices<'_>, out: &Memory, one: bool| {
             let [m, k, n] = sizes;
             if !one || s.batch == 1 {
-                return gemm::<T>(queue, [s.batch, m, k, n], x, y, (out, 0, m * n), false);
+                return gemm::<T>(queue, [s.batch, m, k, n], x, y, (out, 0, m * n), Onto::Nothing);
             }
             index::fill::<T>(queue, out, m * n);
             for i in 0..s.batch {
                 let [x, y] = [x, y].map(|z| z.from(i * z.batch));
-                gemm::<T>(queue, [1, m, k, n], x, y, (out, 0, 0), true);
+                gemm::<T>(queue, [1, m, k, n], x, y, (out, 0, 0), Onto::Held);
             }
         };
         if let Some(da) = &reverse.grads[0] {
@@ -119,6 +139,10 @@ impl<T: Storage> OnDevice<T> for Matmul {
             } else {
                 product([s.k, s.m, s.n], a.transposed(), g, db, s.one_b);
             }
+        }
+        if let Some(Some(bias)) = reverse.grads.get(2) {
+            let all = Broadcasted { read: Broadcast::cycled(s.n), n: s.batch * s.m * s.n, width: 1 };
+            SUM.run::<T>(queue, reverse.g, all, None, bias);
         }
     }
 }

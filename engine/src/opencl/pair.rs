@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::fold::{Broadcasted, SUM};
 use super::form::{Array, Forward, OnDevice, Reverse};
-use super::gemm::{Matrices, gemm};
+use super::gemm::{Matrices, Onto, gemm};
 use super::index;
 use crate::formula::pair::{PairForm, Pairing};
 use crate::kernels::pair::{Sizes, sizes};
@@ -91,7 +91,7 @@ impl PairForm {
             Pairing::Dot => {
                 let y = Matrices::new(y, m, width).from(start * width).transposed();
                 let sizes = [batch, n, width, columns];
-                gemm::<T>(queue, sizes, Matrices::new(x, n, width), y, (s, 0, n * columns), false);
+                gemm::<T>(queue, sizes, Matrices::new(x, n, width), y, (s, 0, n * columns), Onto::Nothing);
             }
             Pairing::SquaredDistance => {
                 let launch = queue.launch(&squares::<T>(queue), "squares").size(tile.count()).size(n);
@@ -185,12 +185,14 @@ impl PairForm {
                 if let Some(dx) = dx {
                     let y = Matrices::new(y, m, width).from(start * width);
                     let sizes = [batch, n, columns, width];
-                    gemm::<T>(queue, sizes, weights, y, (dx, 0, n * width), accumulate);
+                    let onto = if accumulate { Onto::Held } else { Onto::Nothing };
+                    gemm::<T>(queue, sizes, weights, y, (dx, 0, n * width), onto);
                 }
                 if let Some(dy) = dy {
                     let target = (dy, start * width, m * width);
                     let x = Matrices::new(x, n, width);
-                    gemm::<T>(queue, [batch, columns, n, width], weights.transposed(), x, target, false);
+                    let sizes = [batch, columns, n, width];
+                    gemm::<T>(queue, sizes, weights.transposed(), x, target, Onto::Nothing);
                 }
             }
             Pairing::SquaredDistance => {

@@ -61,13 +61,11 @@ impl<M: Manifold, T: Float> Linear<M, T> {
     ) -> Point<G, Var<'t, T>> {
         let x: Point<G, Var<'t, T>> = x.into();
         let (space, x) = (*x.manifold(), *x.coordinates());
-        let y = space.matvec(*self.weight.on(x.tape()), x);
-        Point::new(
-            space,
-            match &self.bias {
-                Some(bias) => space.add(y, space.parameter(x.tape(), bias)),
-                None => y,
-            },
-        )
+        let weight = *self.weight.on(x.tape());
+        let y = match &self.bias {
+            Some(bias) => space.linear(weight, x, space.parameter(x.tape(), bias)),
+            None => space.matvec(weight, x),
+        };
+        Point::new(space, y)
     }
 }

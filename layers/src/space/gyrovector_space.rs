@@ -84,13 +84,27 @@ pub trait GyrovectorSpace<'t, T: Float>: Copy + PartialEq + std::fmt::Debug {
     /// If the rows of x are not n wide, or x has a single axis: it needs one for several rows.
     #[track_caller]
     fn matvec(&self, m: Var<'t, T>, x: Var<'t, T>) -> Var<'t, T> {
-        let (weight, rows) = (m.shape(), x.shape());
-        assert!(
-            weight.rank() == 2 && rows.rank() >= 2 && weight[1] == rows.width(),
-            "a weight {weight} on rows of shape {rows}: weights [m, n] take rows […, rows, n]"
-        );
+        assert_weight_fits(m, x);
         self.map(x, |v| v.matmul_nt(m))
     }
+
+    /// A linear layer `M ⊗ x ⊕ b`, b `[m]`: `[…, m]`. Eq. 25 and 26.
+    ///
+    /// # Panics
+    /// As [`matvec`](Self::matvec), and if b does not fit.
+    #[track_caller]
+    fn linear(&self, m: Var<'t, T>, x: Var<'t, T>, b: Var<'t, T>) -> Var<'t, T> {
+        self.add(self.matvec(m, x), b)
+    }
+}
+
+#[track_caller]
+fn assert_weight_fits<T: Float>(m: Var<'_, T>, x: Var<'_, T>) {
+    let (weight, rows) = (m.shape(), x.shape());
+    assert!(
+        weight.rank() == 2 && rows.rank() >= 2 && weight[1] == rows.width(),
+        "a weight {weight} on rows of shape {rows}: weights [m, n] take rows […, rows, n]"
+    );
 }
 
 impl<'t, T: Float> GyrovectorSpace<'t, T> for Euclidean {
@@ -128,12 +142,17 @@ impl<'t, T: Float> GyrovectorSpace<'t, T> for Euclidean {
     /// and its logits are four times as large.
     #[track_caller]
     fn logits(&self, x: Var<'t, T>, p: Var<'t, T>, a: Var<'t, T>) -> Var<'t, T> {
-        x.matmul_nt(a) - (p * a).sum_axis(-1)
+        x.linear(a, -(p * a).sum_axis(-1))
     }
     /// `⟨x, z⟩ − r‖z‖`: see [`logits`](Self::logits).
     #[track_caller]
     fn unidirectional_logits(&self, x: Var<'t, T>, z: Var<'t, T>, r: Var<'t, T>) -> Var<'t, T> {
-        x.matmul_nt(z) - r * z.norm_axis(-1)
+        x.linear(z, -r * z.norm_axis(-1))
+    }
+    #[track_caller]
+    fn linear(&self, m: Var<'t, T>, x: Var<'t, T>, b: Var<'t, T>) -> Var<'t, T> {
+        assert_weight_fits(m, x);
+        x.linear(m, b)
     }
 }
 

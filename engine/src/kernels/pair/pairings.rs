@@ -8,7 +8,7 @@ use super::Sizes;
 use super::centred::{Centre, centre, find_mean, subtract};
 use super::tile::{LANES, Tile};
 use crate::formula::pair::Pairing;
-use crate::kernels::gemm::{Matrix, Panels, serial};
+use crate::kernels::gemm::{Matrix, Onto, Panels, serial};
 use crate::numbers::lanes::Lanes;
 use crate::numbers::line::{line_zip, load, pairwise};
 use crate::numbers::simd::dispatch;
@@ -137,7 +137,7 @@ impl<T: Storage> Right<'_, T> {
                     add_to_left(factors, w, dx);
                 }
                 if let Some(dy) = dy {
-                    serial(w.transposed(), Matrix::new(x, n, width), true, dy);
+                    serial(w.transposed(), Matrix::new(x, n, width), Onto::Held, dy);
                 }
             }
             Kind::Narrow => subtracted_gradient((x, self.given(&range)), width, w, dx, dy),
@@ -153,7 +153,7 @@ impl<T: Storage> Right<'_, T> {
                         subtract(rows.left, left_sums, dx);
                     }
                     if let Some(dy) = dy {
-                        serial(w.transposed(), rows.left_matrix(), true, dy);
+                        serial(w.transposed(), rows.left_matrix(), Onto::Held, dy);
                         subtract(rows.right, right_sums, dy);
                     }
                 });

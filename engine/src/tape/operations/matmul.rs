@@ -35,6 +35,18 @@ impl<T: Float> Var<'_, T> {
     pub fn matmul_tn(self, b: impl Into<Self>) -> Self {
         self.product(b.into(), true, false)
     }
+
+    /// A linear layer of rows: `x Wᵀ + b`, `[…, rows, n]` with a weight `[m, n]` and a bias `[m]`:
+    /// `[…, rows, m]`. As `x.matmul_nt(weight) + bias` but for the last bits, without storing the product; the
+    /// bias does not broadcast.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[track_caller]
+    pub fn linear(self, weight: impl Into<Self>, bias: impl Into<Self>) -> Self {
+        let operation = Op::Matmul(Matmul { transpose_a: false, transpose_b: true });
+        self.tape().record(operation, &[self, weight.into(), bias.into()])
+    }
 }
 
 impl<T: Float> Operation<T> for Matmul {
@@ -45,10 +57,11 @@ impl<T: Float> Operation<T> for Matmul {
     kernel_passes!(Matmul);
 
     #[track_caller]
-    fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
+    fn jvp<'t>(&self, inputs: &[Var<'t, T>], y: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
         let product = |a: Var<'t, T>, b| a.product(b, self.transpose_a, self.transpose_b);
         let of_a = tangents[0].map(|da| product(da, inputs[1]));
         let of_b = tangents[1].map(|db| product(inputs[0], db));
-        Var::sum_of([of_a, of_b]).expect("at least one tangent")
+        let of_bias = tangents.get(2).copied().flatten().map(|dc| dc.broadcast_to(y.shape()));
+        Var::sum_of([of_a, of_b, of_bias]).expect("at least one tangent")
     }
 }
