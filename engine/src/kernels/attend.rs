@@ -14,7 +14,7 @@ use crate::kernels::dropout::Dropout;
 use crate::kernels::gemm::{Matrix, Onto, Panels, serial};
 use crate::kernels::map::Elements;
 use crate::kernels::pair::{
-    Gradients, Job, PairKernel, Part, Right, Sizes, entries, gradient, pieces, sizes, steps, with_right,
+    Gradients, Job, PairKernel, Part, Right, Sizes, entries, even_steps, gradient, pieces, sizes, with_right,
 };
 use crate::numbers::lanes::Lanes;
 use crate::numbers::line::{self, WIDE, line_map, line_map_total, line_max, line_zip};
@@ -200,10 +200,10 @@ impl<T: Storage> Attend<T> {
     }
 }
 
-/// Queries of a tile in the forward pass. Its scores stay in the first-level cache.
+/// About the number of queries of a tile in the forward pass. Its scores stay in a near cache.
 const QUERIES: usize = 24;
 
-/// Queries of a tile in the reverse pass. More of them: the gradients of keys and values are read and written
+/// The same in the reverse pass. More of them: the gradients of keys and values are read and written
 /// once a tile.
 const REVERSE_QUERIES: usize = 48;
 
@@ -245,7 +245,7 @@ impl<T: Storage> Attend<T> {
                 with_right(self.score.pairing(), part.y, s.width, false, |right| {
                     Panels::with(v, |values| {
                         let entry = Entry { s, b, part: &part, right, values, hidden: hidden.as_ref() };
-                        for queries in steps(queries, QUERIES) {
+                        for queries in even_steps(queries, QUERIES) {
                             let out = split_front(out, queries.len() * width);
                             let logs = split_front(kept, queries.len());
                             self.forward_tiles(&entry, queries, out, logs);
@@ -331,7 +331,7 @@ impl<T: Storage> Attend<T> {
                 with_right(self.score.pairing(), part.y, s.width, true, |right| {
                     Panels::with(v.transposed(), |values| {
                         let entry = Entry { s, b, part: &part, right, values, hidden: hidden.as_ref() };
-                        for queries in steps(queries, REVERSE_QUERIES) {
+                        for queries in even_steps(queries, REVERSE_QUERIES) {
                             let all = b * s.n + queries.start..b * s.n + queries.end;
                             let rows = ReverseRows {
                                 g: &g[all.start * width..all.end * width],

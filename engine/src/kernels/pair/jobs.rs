@@ -42,6 +42,17 @@ pub(crate) fn steps(rows: Range<usize>, step: usize) -> impl Iterator<Item = Ran
     rows.step_by(step).map(move |start| start..end.min(start + step))
 }
 
+/// Rows in steps whose sizes differ by two at most, of about `step`: at most half more. All sizes but the
+/// last are even: products take the last rows of a step in pairs.
+pub(crate) fn even_steps(rows: Range<usize>, step: usize) -> impl Iterator<Item = Range<usize>> {
+    let count = ((rows.len() + step / 2) / step).max(1);
+    let bound = move |i: usize| match i == count {
+        true => rows.end,
+        false => rows.start + rows.len() * i / count / 2 * 2,
+    };
+    (0..count).map(move |i| bound(i)..bound(i + 1)).filter(|rows| !rows.is_empty())
+}
+
 /// Gradients, each with its number of elements per row; `None` where it is not asked for.
 type RowGradients<'a, T> = SmallVec<[(usize, Option<&'a mut [T]>); 6]>;
 

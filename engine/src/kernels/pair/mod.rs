@@ -14,7 +14,7 @@ mod tile;
 
 use std::ops::Range;
 
-pub(crate) use self::jobs::{Gradients, Job, entries, pieces, steps};
+pub(crate) use self::jobs::{Gradients, Job, entries, even_steps, pieces, steps};
 pub use self::many_to_many::{ManyToMany, PairSide};
 pub(crate) use self::pairings::{Part, Right, tile_rows, with_right};
 use self::reverse::gradients;
