@@ -23,6 +23,7 @@ mod planned;
 pub(crate) mod shares;
 pub(crate) mod specialised;
 
+use std::cell::RefCell;
 use std::ops::Range;
 
 use smallvec::SmallVec;
@@ -36,7 +37,8 @@ use crate::kernels::operands::{Operand, Operands, Parameter, Results};
 use crate::kernels::pieces::{Piece, Place, for_each_piece};
 use crate::numbers::compensated::Compensated;
 use crate::numbers::parallel::{self, PIECES};
-use crate::numbers::simd::Block;
+use crate::numbers::scratch;
+use crate::numbers::simd::{Aligned, Block};
 use crate::numbers::storage::Storage;
 use crate::tensor::shape::Broadcast;
 use crate::tensor::view::View;
@@ -48,6 +50,18 @@ pub(crate) const GROUPS: usize = 4;
 /// Rows of at most this many bytes are narrow: several groups of them are read before gradients are written.
 /// Wider rows would no longer be in a near cache by then.
 const NARROW: usize = 256;
+
+/// The same block of each row of a group.
+type Together = [Aligned; ROWS];
+
+thread_local! {
+    static TOGETHER: RefCell<Vec<Vec<Together>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Calls `work` with memory of this thread, of unspecified content.
+fn with_together<R>(len: usize, work: impl FnOnce(&mut [Together]) -> R) -> R {
+    scratch::with(&TOGETHER, [Aligned::default(); ROWS], len, work)
+}
 
 /// The kernels that are compiled for one row formula alone, if there are any.
 #[derive(Clone, Copy, Debug)]

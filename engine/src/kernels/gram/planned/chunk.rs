@@ -1,6 +1,5 @@
 //! A chunk of rows: their basis vectors, block by block, and their invariants.
 
-use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::ops::Range;
 
@@ -9,20 +8,12 @@ use smallvec::{SmallVec, smallvec};
 use crate::formula::plan::{BASIS, INVARIANTS, Number, PAIRS, PARAMS, ROWS, RowPlan, VECTORS};
 use crate::formula::row::Metric;
 use crate::formula::sums::{End, RowSums, Terms, component};
-use crate::kernels::gram::{GROUPS, NARROW, basis};
+use crate::kernels::gram::{GROUPS, NARROW, Together, basis, with_together};
 use crate::kernels::operands::{Operand, Parameter};
 use crate::kernels::wedge;
 use crate::numbers::compensated::Compensated;
-use crate::numbers::scratch;
-use crate::numbers::simd::{Aligned, Block, LANES, ask_ahead, asks_ahead, read};
+use crate::numbers::simd::{Block, LANES, ask_ahead, asks_ahead, read};
 use crate::numbers::storage::Storage;
-
-/// The same block of each row of a group.
-pub(super) type Together = [Aligned; ROWS];
-
-thread_local! {
-    static VECTORS_OF_CHUNKS: RefCell<Vec<Vec<Together>>> = const { RefCell::new(Vec::new()) };
-}
 
 /// How chunks of rows are laid out in memory.
 #[derive(Clone, Copy)]
@@ -53,7 +44,7 @@ impl Sizes {
     /// Calls `work` with memory of this thread for the vectors of a chunk, of unspecified content.
     pub(super) fn with_memory<R>(&self, work: impl FnOnce(&mut [Together]) -> R) -> R {
         let len = self.slots * self.groups() * self.blocks;
-        scratch::with(&VECTORS_OF_CHUNKS, [Aligned::default(); ROWS], len, work)
+        with_together(len, work)
     }
 }
 

@@ -2,8 +2,8 @@
 
 use smallvec::SmallVec;
 
-use super::chunk::Together;
 use crate::formula::plan::{BASIS, Number, ROWS};
+use crate::kernels::gram::Together;
 use crate::numbers::simd::Block;
 
 /// Where a vector of a group begins in the buffer, and its weights, one for each row.

@@ -9,10 +9,10 @@ mod linear;
 
 use std::ops::Range;
 
-use self::chunk::{Chunk, Sizes, Together, in_step};
+use self::chunk::{Chunk, Sizes, in_step};
 use self::linear::{Terms, linear};
 use super::shares::{Shares, Surveyed};
-use super::{Gradient, give_parameters, gradients_of, settle};
+use super::{Gradient, Together, give_parameters, gradients_of, settle};
 use crate::formula::domain::Domain;
 use crate::formula::plan::{BASIS, Number, ROWS, RowPlan, VECTORS};
 use crate::formula::sums::{BODY, leaves, region_of};

@@ -1,90 +1,184 @@
 //! Kernels that are compiled for one formula. They take the same steps as the kernel that reads a plan
 //! and give the same bits, but everything that a plan says is known to the compiler. They are for the
 //! few formulas in which training spends its time.
+//!
+//! A kernel has three parts, each compiled by itself: both passes call [`read`], the forward pass [`combine`]
+//! and the reverse pass [`distribute`]. The numbers that they find are in memory of the thread, which is not
+//! cleared first. In arrays on the stack the compiler looks for the elements that are used, which takes long.
 
 mod reverse;
 mod survey;
 
+use std::cell::RefCell;
 use std::ops::Range;
 
-use self::reverse::backward_piece;
-use self::survey::{Row, Rows, Survey, basis, rows_at};
-use super::{GROUPS, entries, settle};
+use self::reverse::{Cotangents, distribute};
+use self::survey::{Found, Row, basis, read_group, rows_at, slots};
+use super::{GROUPS, NARROW, Together, entries, gradients_of, settle, with_together};
 use crate::formula::domain::Domain;
-use crate::formula::plan::{Number, ROWS, RowPlan};
+use crate::formula::plan::{Number, PARAMS, ROWS, RowPlan};
 use crate::formula::row::RowFormula;
 use crate::kernels::operands::{Operand, Parameter, Results};
 use crate::kernels::pieces::Piece;
 use crate::numbers::compensated::Compensated;
-use crate::numbers::simd::{Avx2, Avx512, Block, Portable, dispatch_wide, for_each_block, write};
+use crate::numbers::scratch;
+use crate::numbers::simd::{
+    Avx2, Avx512, Block, Portable, dispatch_wide, for_each_block, has_vectors, write,
+};
 use crate::numbers::storage::Storage;
 
-/// Evaluates a formula at the row positions `range`, [`ROWS`] at a time.
-#[inline(always)]
-fn forward_rows<F, T, S, const V: usize, const B: usize, const I: usize, const O: usize>(
-    plan: &RowPlan,
-    vectors: &[Operand<'_, T>],
-    parameters: &[Parameter<'_>],
+/// Whether formulas go by their plans: on an x86-64 processor without AVX2. Compiling every kernel once more
+/// for such processors would take too long.
+fn goes_by_plan() -> bool {
+    cfg!(target_arch = "x86_64") && !has_vectors()
+}
+
+thread_local! {
+    static NUMBERS: RefCell<Vec<Vec<Number>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Some groups of rows, at most [`GROUPS`] of [`ROWS`], and what is found of them, one group after another.
+struct Chunk<'a, 'm, T, const V: usize> {
+    /// Elements of a row.
     width: usize,
-    range: Range<usize>,
-    mut out: Results<'_, T>,
+    rows: [[Row<'a, T, V>; ROWS]; GROUPS],
+    params: [[Number; PARAMS]; GROUPS],
+    /// Sums of one group: see [`Found`].
+    sums: &'m mut [Together],
+    /// The invariants, and the parts of their sums that the reverse pass reads.
+    values: &'m mut [Number],
+    products: &'m mut [[Number; 4]],
+    /// The outputs of the scalar function, and their cotangents.
+    outputs: &'m mut [Number],
+    upstream: &'m mut [Number],
+    /// The cotangents of the invariants.
+    slopes: &'m mut [Number],
+}
+
+impl<'a, T: Storage, const V: usize> Chunk<'a, '_, T, V> {
+    /// Calls `work` with a chunk in memory of this thread, of unspecified content, for a formula with so many
+    /// basis vectors, invariants and outputs.
+    fn with<R>(
+        [basis, invariants, outputs]: [usize; 3],
+        width: usize,
+        work: impl FnOnce(&mut Chunk<'a, '_, T, V>) -> R,
+    ) -> R {
+        let [by_invariant, by_output] = [GROUPS * invariants, GROUPS * outputs];
+        let numbers = 6 * by_invariant + 2 * by_output;
+        with_together(slots(basis, invariants, outputs), |sums| {
+            scratch::with(&NUMBERS, Number::splat(0.0), numbers, |numbers| {
+                let (products, numbers) = numbers.split_at_mut(4 * by_invariant);
+                let (values, numbers) = numbers.split_at_mut(by_invariant);
+                let (slopes, numbers) = numbers.split_at_mut(by_invariant);
+                let (upstream, outputs) = numbers.split_at_mut(by_output);
+                let rows = [[[[].as_slice(); V]; ROWS]; GROUPS];
+                let params = [[Number::splat(0.0); PARAMS]; GROUPS];
+                let products = products.as_chunks_mut().0;
+                work(&mut Chunk { width, rows, params, sums, values, products, upstream, outputs, slopes })
+            })
+        })
+    }
+}
+
+/// What belongs to a group, of numbers of all groups.
+#[inline(always)]
+fn of_group<X, const N: usize>(numbers: &mut [X], group: usize) -> &mut [X; N] {
+    (&mut numbers[group * N..][..N]).try_into().expect("as many")
+}
+
+/// Positions, [`ROWS`] at a time.
+#[inline(always)]
+fn groups(at: Range<usize>) -> impl ExactSizeIterator<Item = Range<usize>> + Clone {
+    let end = at.end;
+    at.step_by(ROWS).map(move |p| p..end.min(p + ROWS))
+}
+
+/// Reads the rows at the positions `at`: their invariants. For the reverse pass `g` holds the cotangents of
+/// all results, and those of the outputs of the scalar function are found.
+fn read<'a, F, T, const V: usize, const B: usize, const I: usize, const O: usize>(
+    chunk: &mut Chunk<'a, '_, T, V>,
+    operands: (&[Operand<'a, T>; V], &[Parameter<'_>]),
+    at: Range<usize>,
+    g: Option<&[T]>,
+) where
+    F: RowFormula<V, B, I, O>,
+    T: Storage,
+{
+    dispatch_wide(
+        (chunk, at),
+        #[inline(always)]
+        |(chunk, at)| read_groups::<F, T, Avx512, V, B, I, O>(chunk, operands, at, g),
+        #[inline(always)]
+        |(chunk, at)| read_groups::<F, T, Avx2, V, B, I, O>(chunk, operands, at, g),
+        #[inline(always)]
+        |(chunk, at)| {
+            if !cfg!(target_arch = "x86_64") {
+                read_groups::<F, T, Portable, V, B, I, O>(chunk, operands, at, g);
+            }
+        },
+    );
+}
+
+#[inline(always)]
+fn read_groups<'a, F, T, S, const V: usize, const B: usize, const I: usize, const O: usize>(
+    chunk: &mut Chunk<'a, '_, T, V>,
+    (vectors, parameters): (&[Operand<'a, T>; V], &[Parameter<'_>]),
+    at: Range<usize>,
+    g: Option<&[T]>,
 ) where
     F: RowFormula<V, B, I, O>,
     T: Storage,
     S: Block,
 {
-    let vectors: &[Operand<'_, T>; V] = vectors.try_into().expect("as many vectors");
-    let mut survey = Survey::<S, B, I, O>::new();
-    // Written in place, group by group: the processor waits when values are copied right after they were
-    // written.
-    let mut rows = [[[[].as_slice(); V]; ROWS]; GROUPS];
-    let mut read = [Rows::<I>::new(); GROUPS];
-    let mut values = [[Number::splat(0.0); I]; GROUPS];
-    let mut outputs = [[Number::splat(0.0); O]; GROUPS];
-    for start in range.clone().step_by(GROUPS * ROWS) {
-        let groups = groups(start, range.end, GROUPS);
-        for (group, at) in groups.clone().enumerate() {
-            rows_at::<T, V>(vectors, &at, width, &mut rows[group]);
-            read[group].read_parameters(parameters, &at);
-            let (rows, values) = (&rows[group][..at.len()], &mut values[group]);
-            survey.read::<F, T, V>(rows, width, None, &mut read[group], values, &mut [Number::splat(0.0); O]);
-        }
-        let count = groups.len();
-        (plan.functions.values)(values[..count].as_flattened(), outputs[..count].as_flattened_mut());
-        for (group, at) in groups.enumerate() {
-            let first = at.start - range.start;
-            match &mut out {
-                Results::Scalars(out) => {
-                    (0..at.len()).for_each(|l| out.set(first + l, outputs[group][0].get(l)));
-                }
-                Results::Rows(out) => {
-                    let (rows, out) = (&rows[group][..at.len()], &mut out[first * width..]);
-                    let kappa = read[group].params[0];
-                    combine::<F, T, S, V, B, I, O>(rows, &outputs[group], kappa, width, out);
-                }
+    let width = chunk.width;
+    let row_len = if F::VECTOR { width } else { 1 };
+    for (group, at) in groups(at).enumerate() {
+        let (rows, params) = (&mut chunk.rows[group], &mut chunk.params[group]);
+        rows_at::<T, V>(vectors, &at, width, rows);
+        for (param, parameter) in params.iter_mut().zip(parameters) {
+            for l in 0..ROWS {
+                param.set(l, parameter.at((at.start + l).min(at.end - 1)));
             }
         }
+        let mut found = Found::<I, O> {
+            sums: chunk.sums,
+            values: of_group(chunk.values, group),
+            products: of_group(chunk.products, group),
+            upstream: of_group(chunk.upstream, group),
+        };
+        let g = g.map(|g| &g[at.start * row_len..at.end * row_len]);
+        read_group::<F, T, S, V, B, I, O>(&rows[..at.len()], width, params, g, &mut found);
     }
 }
 
-/// The positions from `start` on, [`ROWS`] at a time, in at most `max_groups` groups.
-#[inline(always)]
-fn groups(
-    start: usize,
-    end: usize,
-    max_groups: usize,
-) -> impl ExactSizeIterator<Item = Range<usize>> + Clone {
-    let end = end.min(start + max_groups * ROWS);
-    (start..end).step_by(ROWS).map(move |p| p..end.min(p + ROWS))
+/// The linear combinations of the bases of `count` rows, at the front of `out`.
+fn combine<F, T, const V: usize, const B: usize, const I: usize, const O: usize>(
+    chunk: &Chunk<'_, '_, T, V>,
+    count: usize,
+    out: &mut [T],
+) where
+    F: RowFormula<V, B, I, O>,
+    T: Storage,
+{
+    dispatch_wide(
+        out,
+        #[inline(always)]
+        |out| combine_groups::<F, T, Avx512, V, B, I, O>(chunk, count, out),
+        #[inline(always)]
+        |out| combine_groups::<F, T, Avx2, V, B, I, O>(chunk, count, out),
+        #[inline(always)]
+        |out| {
+            if !cfg!(target_arch = "x86_64") {
+                combine_groups::<F, T, Portable, V, B, I, O>(chunk, count, out);
+            }
+        },
+    );
 }
 
-/// The linear combinations of the rows' bases, at the front of `out`.
 #[inline(always)]
-fn combine<F, T, S, const V: usize, const B: usize, const I: usize, const O: usize>(
-    rows: &[Row<'_, T, V>],
-    outputs: &[Number; O],
-    kappa: Number,
-    width: usize,
+fn combine_groups<F, T, S, const V: usize, const B: usize, const I: usize, const O: usize>(
+    chunk: &Chunk<'_, '_, T, V>,
+    count: usize,
     out: &mut [T],
 ) where
     F: RowFormula<V, B, I, O>,
@@ -95,31 +189,36 @@ fn combine<F, T, S, const V: usize, const B: usize, const I: usize, const O: usi
     if !F::VECTOR {
         return;
     }
-    let mut squares = [Compensated::<S>::default(); ROWS];
-    for (l, row) in rows.iter().enumerate() {
-        let out = &mut out[l * width..];
-        let mut square = Compensated::<S>::default();
-        for_each_block(
-            width,
-            row,
-            None,
-            true,
-            #[inline(always)]
-            |c, inputs, _| {
-                let basis = basis::<F, S, V, B, I, O>(inputs, c, width);
-                let mut y = S::splat(0.0);
-                for b in 0..O {
-                    y = y + S::splat(outputs[b].get(l)) * basis[b];
-                }
-                if F::DOMAIN == Domain::Ball {
-                    square.add_square::<T>(y.rounded::<T>());
-                }
-                write(out, c, width - c, y);
-            },
-        );
-        squares[l] = square;
+    let width = chunk.width;
+    for (group, at) in groups(0..count).enumerate() {
+        let outputs = &chunk.outputs[group * O..][..O];
+        let (rows, out) = (&chunk.rows[group][..at.len()], &mut out[at.start * width..]);
+        let mut squares = [Compensated::<S>::default(); ROWS];
+        for (l, row) in rows.iter().enumerate() {
+            let out = &mut out[l * width..];
+            let mut square = Compensated::<S>::default();
+            for_each_block(
+                width,
+                row,
+                None,
+                true,
+                #[inline(always)]
+                |c, inputs, _| {
+                    let basis = basis::<F, S, V, B, I, O>(inputs, c, width);
+                    let mut y = S::splat(0.0);
+                    for b in 0..O {
+                        y = y + S::splat(outputs[b].get(l)) * basis[b];
+                    }
+                    if F::DOMAIN == Domain::Ball {
+                        square.add_square::<T>(y.rounded::<T>());
+                    }
+                    write(out, c, width - c, y);
+                },
+            );
+            squares[l] = square;
+        }
+        settle::<T, S>(F::DOMAIN, &squares, chunk.params[group][0], rows.len(), width, out);
     }
-    settle::<T, S>(F::DOMAIN, &squares, kappa, rows.len(), width, out);
 }
 
 /// The row positions `range`, on the calling thread.
@@ -129,26 +228,32 @@ pub(crate) fn forward<F, T, const V: usize, const B: usize, const I: usize, cons
     parameters: &[Parameter<'_>],
     width: usize,
     range: Range<usize>,
-    out: Results<'_, T>,
+    mut out: Results<'_, T>,
 ) where
     F: RowFormula<V, B, I, O>,
     T: Storage,
 {
-    dispatch_wide(
-        (range, out),
-        #[inline(always)]
-        |(range, out)| forward_rows::<F, T, Avx512, V, B, I, O>(plan, vectors, parameters, width, range, out),
-        #[inline(always)]
-        |(range, out)| forward_rows::<F, T, Avx2, V, B, I, O>(plan, vectors, parameters, width, range, out),
-        #[inline(always)]
-        |(range, out)| {
-            if cfg!(target_arch = "x86_64") {
-                (entries().planned)(plan, vectors, parameters, width, range, out);
-            } else {
-                forward_rows::<F, T, Portable, V, B, I, O>(plan, vectors, parameters, width, range, out);
+    if goes_by_plan() {
+        return (entries().planned)(plan, vectors, parameters, width, range, out);
+    }
+    let vectors: &[Operand<'_, T>; V] = vectors.try_into().expect("as many vectors");
+    Chunk::with([B, I, O], width, |chunk| {
+        for start in range.clone().step_by(GROUPS * ROWS) {
+            let at = start..range.end.min(start + GROUPS * ROWS);
+            let (count, first) = (at.len(), start - range.start);
+            read::<F, T, V, B, I, O>(chunk, (vectors, parameters), at, None);
+            let groups = count.div_ceil(ROWS);
+            (plan.functions.values)(&chunk.values[..groups * I], &mut chunk.outputs[..groups * O]);
+            match &mut out {
+                Results::Scalars(out) => {
+                    (0..count).for_each(|r| out.set(first + r, chunk.outputs[r / ROWS].get(r % ROWS)));
+                }
+                Results::Rows(out) => {
+                    combine::<F, T, V, B, I, O>(chunk, count, &mut out[first * width..]);
+                }
             }
-        },
-    );
+        }
+    });
 }
 
 /// The reverse pass of a piece.
@@ -163,19 +268,28 @@ pub(crate) fn backward<F, T, const V: usize, const B: usize, const I: usize, con
     F: RowFormula<V, B, I, O>,
     T: Storage,
 {
-    dispatch_wide(
-        piece,
-        #[inline(always)]
-        |piece| backward_piece::<F, T, Avx512, V, B, I, O>(plan, vectors, parameters, piece, width, g),
-        #[inline(always)]
-        |piece| backward_piece::<F, T, Avx2, V, B, I, O>(plan, vectors, parameters, piece, width, g),
-        #[inline(always)]
-        |piece| {
-            if cfg!(target_arch = "x86_64") {
-                (entries().planned_backward)(plan, vectors, parameters, piece, width, g);
-            } else {
-                backward_piece::<F, T, Portable, V, B, I, O>(plan, vectors, parameters, piece, width, g);
-            }
-        },
-    );
+    if goes_by_plan() {
+        return (entries().planned_backward)(plan, vectors, parameters, piece, width, g);
+    }
+    let vectors: &[Operand<'_, T>; V] = vectors.try_into().expect("as many vectors");
+    let n = g.len() / if F::VECTOR { width } else { 1 };
+    let (places, parameter_places) = piece.places.split_at_mut(V);
+    let mut cotangents =
+        Cotangents { n, vectors: gradients_of::<T, V>(vectors, places, n), parameters: parameter_places };
+    let rows = if width * size_of::<T>() <= NARROW { GROUPS * ROWS } else { ROWS };
+    let range = piece.range.clone();
+    Chunk::with([B, I, O], width, |chunk| {
+        for start in range.clone().step_by(rows) {
+            let at = start..range.end.min(start + rows);
+            read::<F, T, V, B, I, O>(chunk, (vectors, parameters), at.clone(), Some(g));
+            let groups = at.len().div_ceil(ROWS);
+            (plan.functions.slopes)(
+                &chunk.values[..groups * I],
+                &chunk.upstream[..groups * O],
+                &mut chunk.outputs[..groups * O],
+                &mut chunk.slopes[..groups * I],
+            );
+            distribute::<F, T, V, B, I, O>(chunk, (vectors, parameters), at, g, &mut cotangents);
+        }
+    });
 }

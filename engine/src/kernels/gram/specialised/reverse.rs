@@ -1,81 +1,93 @@
-//! The reverse pass: the formula on dual numbers, and the cotangents of the inputs.
+//! The end of the reverse pass: the cotangents of the inputs, from those of the invariants.
 
-use super::groups;
-use super::survey::{Row, Rows, Survey, basis, rows_at};
-use crate::formula::plan::{Number, ROWS, RowPlan};
+use std::ops::Range;
+
+use super::survey::{Row, basis};
+use super::{Chunk, groups, of_group};
+use crate::formula::plan::Number;
 use crate::formula::row::RowFormula;
 use crate::formula::sums::{BODY, END, Received, has_end, leaves, paired, reads_ends, region_of, share_of};
 use crate::kernels::gram::shares::Shares;
-use crate::kernels::gram::{GROUPS, Gradient, NARROW, give_parameters, gradients_of};
+use crate::kernels::gram::{Gradient, give_parameters};
 use crate::kernels::operands::{Operand, Parameter};
-use crate::kernels::pieces::Piece;
+use crate::kernels::pieces::Place;
 use crate::numbers::lanes::unrolled;
 use crate::numbers::scalar::Scalar;
-use crate::numbers::simd::{Block, LANES, add, for_each_block, read, write};
+use crate::numbers::simd::{
+    Avx2, Avx512, Block, LANES, Portable, add, dispatch_wide, for_each_block, read, write,
+};
 use crate::numbers::storage::Storage;
 
-/// The reverse pass of a piece, [`ROWS`] rows at a time.
-#[inline(always)]
-pub(super) fn backward_piece<F, T, S, const V: usize, const B: usize, const I: usize, const O: usize>(
-    plan: &RowPlan,
-    vectors: &[Operand<'_, T>],
-    parameters: &[Parameter<'_>],
-    piece: &mut Piece<'_, T>,
-    width: usize,
+/// Where the cotangents of the inputs go, of `n` row positions.
+pub(super) struct Cotangents<'p, 'q, 'r, T, const V: usize> {
+    pub(super) n: usize,
+    pub(super) vectors: [Option<Gradient<'p, T>>; V],
+    pub(super) parameters: &'q mut [Place<'r, T>],
+}
+
+/// Writes or adds the cotangents of the inputs at the positions `at`, from those of the invariants. `g` holds
+/// the upstream cotangents of all results.
+pub(super) fn distribute<F, T, const V: usize, const B: usize, const I: usize, const O: usize>(
+    chunk: &mut Chunk<'_, '_, T, V>,
+    operands: (&[Operand<'_, T>; V], &[Parameter<'_>]),
+    at: Range<usize>,
     g: &[T],
+    cotangents: &mut Cotangents<'_, '_, '_, T, V>,
+) where
+    F: RowFormula<V, B, I, O>,
+    T: Storage,
+{
+    dispatch_wide(
+        (chunk, at, cotangents),
+        #[inline(always)]
+        |(chunk, at, to)| distribute_groups::<F, T, Avx512, V, B, I, O>(chunk, operands, at, g, to),
+        #[inline(always)]
+        |(chunk, at, to)| distribute_groups::<F, T, Avx2, V, B, I, O>(chunk, operands, at, g, to),
+        #[inline(always)]
+        |(chunk, at, to)| {
+            if !cfg!(target_arch = "x86_64") {
+                distribute_groups::<F, T, Portable, V, B, I, O>(chunk, operands, at, g, to);
+            }
+        },
+    );
+}
+
+#[inline(always)]
+fn distribute_groups<F, T, S, const V: usize, const B: usize, const I: usize, const O: usize>(
+    chunk: &mut Chunk<'_, '_, T, V>,
+    (vectors, parameters): (&[Operand<'_, T>; V], &[Parameter<'_>]),
+    at: Range<usize>,
+    g: &[T],
+    to: &mut Cotangents<'_, '_, '_, T, V>,
 ) where
     F: RowFormula<V, B, I, O>,
     T: Storage,
     S: Block,
 {
-    let vectors: &[Operand<'_, T>; V] = vectors.try_into().expect("as many vectors");
+    let width = chunk.width;
     let row_len = if F::VECTOR { width } else { 1 };
-    let n = g.len() / row_len;
-    let (places, parameter_places) = piece.places.split_at_mut(V);
-    let mut gradients = gradients_of::<T, V>(vectors, places, n);
-    let mut survey = Survey::<S, B, I, O>::new();
-    let mut rows = [[[[].as_slice(); V]; ROWS]; GROUPS];
-    let zero = Number::splat(0.0);
-    let mut read = [Rows::<I>::new(); GROUPS];
-    let mut values = [[zero; I]; GROUPS];
-    let mut upstream = [[zero; O]; GROUPS];
-    let mut outputs = [[zero; O]; GROUPS];
-    let mut cotangents = [[zero; I]; GROUPS];
-    let max_groups = if width * size_of::<T>() <= NARROW { GROUPS } else { 1 };
-    for start in piece.range.clone().step_by(max_groups * ROWS) {
-        let groups = groups(start, piece.range.end, max_groups);
-        for (group, at) in groups.clone().enumerate() {
-            rows_at::<T, V>(vectors, &at, width, &mut rows[group]);
-            let g = &g[at.start * row_len..at.end * row_len];
-            read[group].read_parameters(parameters, &at);
-            let (rows, values) = (&rows[group][..at.len()], &mut values[group]);
-            survey.read::<F, T, V>(rows, width, Some(g), &mut read[group], values, &mut upstream[group]);
-        }
-        let count = groups.len();
-        (plan.functions.slopes)(
-            values[..count].as_flattened(),
-            upstream[..count].as_flattened(),
-            outputs[..count].as_flattened_mut(),
-            cotangents[..count].as_flattened_mut(),
+    for (group, at) in groups(at).enumerate() {
+        let shares = shares_of::<F, V, B, I, O>(
+            of_group(chunk.values, group),
+            of_group(chunk.products, group),
+            chunk.params[group][0],
+            of_group(chunk.outputs, group),
+            of_group(chunk.slopes, group),
         );
-        for (group, at) in groups.enumerate() {
-            let (values, outputs, cotangents) = (&values[group], &outputs[group], &cotangents[group]);
-            let shares = shares_of::<F, V, B, I, O>(values, &read[group], outputs, cotangents);
-            let rows = &rows[group];
-            for (l, p) in at.clone().enumerate() {
-                let mut starts = [0; V];
-                for i in 0..V {
-                    starts[i] = match &gradients[i] {
-                        None => 0,
-                        Some(Gradient::Full { first, .. }) => (p - first) * width,
-                        Some(Gradient::Sums { first, .. }) => (vectors[i].rows.at(p) - first) * width,
-                    };
-                }
-                let g = &g[p * row_len..][..row_len];
-                distribute::<F, T, S, V, B, I, O>(&rows[l], &mut gradients, &starts, &shares, l, g);
+        for (l, p) in at.clone().enumerate() {
+            let mut starts = [0; V];
+            for i in 0..V {
+                starts[i] = match &to.vectors[i] {
+                    None => 0,
+                    Some(Gradient::Full { first, .. }) => (p - first) * width,
+                    Some(Gradient::Sums { first, .. }) => (vectors[i].rows.at(p) - first) * width,
+                };
             }
-            give_parameters(parameters, parameter_places, n, at, &shares.received.params);
+            let g = &g[p * row_len..][..row_len];
+            let row = &chunk.rows[group][l];
+            distribute_row::<F, T, S, V, B, I, O>(row, &mut to.vectors, &starts, &shares, l, g);
         }
+        give_parameters(parameters, to.parameters, to.n, at, &shares.received.params);
     }
 }
 
@@ -83,7 +95,8 @@ pub(super) fn backward_piece<F, T, S, const V: usize, const B: usize, const I: u
 #[inline(always)]
 fn shares_of<F, const V: usize, const B: usize, const I: usize, const O: usize>(
     values: &[Number; I],
-    rows: &Rows<I>,
+    products: &[[Number; 4]; I],
+    kappa: Number,
     outputs: &[Number; O],
     cotangents: &[Number; I],
 ) -> Shares<Number, V, B>
@@ -95,7 +108,7 @@ where
     unrolled::<I>(
         #[inline(always)]
         |k| {
-            F::INVARIANTS[k].pull(cotangents[k], values[k], &rows.products[k], rows.params[0], &mut received);
+            F::INVARIANTS[k].pull(cotangents[k], values[k], &products[k], kappa, &mut received);
         },
     );
     let mut shares = Shares::new();
@@ -125,7 +138,7 @@ where
 
 /// The cotangents of the inputs of a row, in lane `l` of the shares. `g` is the row's upstream cotangent.
 #[inline(always)]
-fn distribute<F, T, S, const V: usize, const B: usize, const I: usize, const O: usize>(
+fn distribute_row<F, T, S, const V: usize, const B: usize, const I: usize, const O: usize>(
     row: &Row<'_, T, V>,
     gradients: &mut [Option<Gradient<'_, T>>; V],
     starts: &[usize; V],

@@ -5,9 +5,10 @@ use std::ops::Range;
 
 use crate::formula::plan::{Number, PARAMS, ROWS};
 use crate::formula::row::{Metric, RowFormula};
-use crate::formula::sums::{End, Paired, RowSums, Sum, component, has_scaled, paired};
+use crate::formula::sums::{End, RowSums, Sum, component, has_scaled, paired};
+use crate::kernels::gram::Together;
 use crate::kernels::gram::basis::{extreme, flip, lower, unit, without};
-use crate::kernels::operands::{Operand, Parameter};
+use crate::kernels::operands::Operand;
 use crate::kernels::wedge;
 use crate::numbers::compensated::Compensated;
 use crate::numbers::lanes::unrolled;
@@ -67,216 +68,200 @@ where
     basis
 }
 
-/// What is kept of rows beside the invariants, a row in each lane.
-#[derive(Clone, Copy)]
-pub(super) struct Rows<const I: usize> {
+/// What is found of a group of rows.
+pub(super) struct Found<'m, const I: usize, const O: usize> {
+    /// Sums over the coordinates of each row, before they are summed over the lanes of a block: inner products
+    /// of basis vectors, two sums for each invariant, and inner products with the upstream cotangent.
+    pub(super) sums: &'m mut [Together],
+    /// The invariants, a row in each lane.
+    pub(super) values: &'m mut [Number; I],
     /// The parts of the sums that the reverse pass reads.
-    pub(super) products: [[Number; 4]; I],
-    pub(super) params: [Number; PARAMS],
+    pub(super) products: &'m mut [[Number; 4]; I],
+    /// The cotangents of the outputs of the scalar function.
+    pub(super) upstream: &'m mut [Number; O],
 }
 
-impl<const I: usize> Rows<I> {
-    #[inline(always)]
-    pub(super) fn new() -> Self {
-        let zero = Number::splat(0.0);
-        Rows { products: [[zero; 4]; I], params: [zero; PARAMS] }
-    }
-
-    /// Reads the parameters of some positions.
-    #[inline(always)]
-    pub(super) fn read_parameters(&mut self, parameters: &[Parameter<'_>], at: &Range<usize>) {
-        for (param, parameter) in self.params.iter_mut().zip(parameters) {
-            for l in 0..ROWS {
-                param.set(l, parameter.at((at.start + l).min(at.end - 1)));
-            }
-        }
-    }
+/// The number of sums of a group: see [`Found::sums`].
+pub(super) const fn slots(basis: usize, invariants: usize, outputs: usize) -> usize {
+    basis * basis + 2 * invariants + outputs
 }
 
-/// Reads rows, [`ROWS`] at a time. One `Survey` serves all of them: values of earlier rows are overwritten or
-/// not read.
-pub(super) struct Survey<S, const B: usize, const I: usize, const O: usize> {
-    /// Inner products of basis vectors, of each row, before they are summed over the lanes of a block.
-    dots: [[[S; ROWS]; B]; B],
-    accurate: [[Compensated<S>; ROWS]; I],
-    /// The inner products of a component and its norm.
-    parts: [[[S; ROWS]; 2]; I],
-    upstream: [[S; ROWS]; O],
-    units: [Number; B],
+/// A sum of each row.
+#[inline(always)]
+fn sums_at<S: Block>(sums: &Together) -> [S; ROWS] {
+    let mut each = [S::splat(0.0); ROWS];
+    for l in 0..ROWS {
+        each[l] = sums[l].read();
+    }
+    each
 }
 
-impl<S: Block, const B: usize, const I: usize, const O: usize> Survey<S, B, I, O> {
-    #[inline(always)]
-    pub(super) fn new() -> Self {
-        let zero = S::splat(0.0);
-        Survey {
-            dots: [[[zero; ROWS]; B]; B],
-            accurate: [[Compensated::default(); ROWS]; I],
-            parts: [[[zero; ROWS]; 2]; I],
-            upstream: [[zero; ROWS]; O],
-            units: [Number::splat(0.0); B],
-        }
-    }
-
-    /// Reads some rows into `read`, which has their parameters already, and `values`, their invariants. With
-    /// `upstream`, the cotangents of their results one after another, it finds those of the outputs of the
-    /// scalar function: `upstreams`.
-    #[inline(always)]
-    pub(super) fn read<F, T, const V: usize>(
-        &mut self,
-        rows: &[Row<'_, T, V>],
-        width: usize,
-        upstream: Option<&[T]>,
-        read: &mut Rows<I>,
-        values: &mut [Number; I],
-        upstreams: &mut [Number; O],
-    ) where
-        F: RowFormula<V, B, I, O>,
-        T: Storage,
-    {
-        let zero = S::splat(0.0);
-        let paired = const { paired::<B>(&F::INVARIANTS) };
-        let sums = const { sums::<F, V, B, I, O>() };
-        for (l, row) in rows.iter().enumerate() {
-            let units = units::<F, T, S, V, B, I, O>(row, width);
-            let (mut dots, mut upstream_sums) = ([[zero; B]; B], [zero; O]);
-            let (mut accurate, mut parts) = ([Compensated::<S>::default(); I], [[zero; 2]; I]);
-            for_each_block(
-                width,
-                row,
-                upstream.filter(|_| F::VECTOR).map(|g| &g[l * width..][..width]),
-                true,
-                #[inline(always)]
-                |c, inputs, g: S| {
-                    let basis = basis::<F, S, V, B, I, O>(inputs, c, width);
-                    for a in 0..B {
-                        for b in a..B {
-                            if paired[a][b].plainly {
-                                dots[a][b] = dots[a][b] + basis[a] * lower(F::METRIC, basis[b], c);
-                            }
+/// Reads a group of rows. With `g`, the cotangents of their results one after another, it also finds those of
+/// the outputs of the scalar function.
+#[inline(always)]
+pub(super) fn read_group<F, T, S, const V: usize, const B: usize, const I: usize, const O: usize>(
+    rows: &[Row<'_, T, V>],
+    width: usize,
+    params: &[Number; PARAMS],
+    g: Option<&[T]>,
+    found: &mut Found<'_, I, O>,
+) where
+    F: RowFormula<V, B, I, O>,
+    T: Storage,
+    S: Block,
+{
+    let (zero, reverse) = (S::splat(0.0), g.is_some());
+    let paired = const { paired::<B>(&F::INVARIANTS) };
+    let sums = const { sums::<F, V, B, I, O>() };
+    let mut all_units = [Number::splat(0.0); B];
+    for (l, row) in rows.iter().enumerate() {
+        let units = units::<F, T, S, V, B, I, O>(row, width);
+        let (mut dots, mut upstream_sums) = ([[zero; B]; B], [zero; O]);
+        let (mut accurate, mut parts) = ([Compensated::<S>::default(); I], [[zero; 2]; I]);
+        for_each_block(
+            width,
+            row,
+            g.filter(|_| F::VECTOR).map(|g| &g[l * width..][..width]),
+            true,
+            #[inline(always)]
+            |c, inputs, g: S| {
+                let basis = basis::<F, S, V, B, I, O>(inputs, c, width);
+                for a in 0..B {
+                    for b in a..B {
+                        if paired[a][b].plainly {
+                            dots[a][b] = dots[a][b] + basis[a] * lower(F::METRIC, basis[b], c);
                         }
                     }
-                    unrolled::<I>(
-                        #[inline(always)]
-                        |k| match sums[k] {
-                            Sum::Exact(a, b, own) => {
-                                let lowered = lower(own.unwrap_or(F::METRIC), basis[b], c);
-                                accurate[k].add_product::<T>(basis[a], lowered);
-                            }
-                            Sum::Scaled(a, b) => {
-                                let along = lower(F::METRIC, basis[b], c) / S::splat(units[b]);
-                                parts[k][0] = parts[k][0] + basis[a] / S::splat(units[a]) * along;
-                                parts[k][1] = parts[k][1] + along * along;
-                            }
-                            _ => {}
-                        },
-                    );
-                    if F::VECTOR && upstream.is_some() {
-                        for b in 0..O {
-                            upstream_sums[b] = upstream_sums[b] + basis[b] * g;
+                }
+                unrolled::<I>(
+                    #[inline(always)]
+                    |k| match sums[k] {
+                        Sum::Exact(a, b, own) => {
+                            let lowered = lower(own.unwrap_or(F::METRIC), basis[b], c);
+                            accurate[k].add_product::<T>(basis[a], lowered);
                         }
-                    }
-                },
-            );
-            for a in 0..B {
-                for b in a..B {
-                    if paired[a][b].plainly {
-                        self.dots[a][b][l] = dots[a][b];
-                    }
-                }
-            }
-            unrolled::<I>(
-                #[inline(always)]
-                |k| match sums[k] {
-                    Sum::Exact(..) => self.accurate[k][l] = accurate[k],
-                    Sum::Scaled(..) => {
-                        (self.parts[k][0][l], self.parts[k][1][l]) = (parts[k][0], parts[k][1])
-                    }
-                    Sum::Entry(i, end) => values[k].set(l, row[i][end.coordinate(width)].to_f64()),
-                    _ => {}
-                },
-            );
-            if const { has_scaled(&F::INVARIANTS) } {
-                for b in 0..B {
-                    self.units[b].set(l, units[b]);
-                }
-            }
-            if let Some(g) = upstream {
-                for b in 0..O {
-                    if F::VECTOR {
-                        self.upstream[b][l] = upstream_sums[b];
-                    } else {
-                        upstreams[b].set(l, g[l].to_f64());
+                        Sum::Scaled(a, b) => {
+                            let along = lower(F::METRIC, basis[b], c) / S::splat(units[b]);
+                            parts[k][0] = parts[k][0] + basis[a] / S::splat(units[a]) * along;
+                            parts[k][1] = parts[k][1] + along * along;
+                        }
+                        _ => {}
+                    },
+                );
+                if F::VECTOR && reverse {
+                    for b in 0..O {
+                        upstream_sums[b] = upstream_sums[b] + basis[b] * g;
                     }
                 }
-            }
-        }
-        self.invariants::<F, T, V>(rows, paired, read, values);
-        if F::VECTOR && upstream.is_some() {
-            for b in 0..O {
-                upstreams[b] = S::sums(&self.upstream[b]);
-            }
-        }
-    }
-
-    /// The arguments of the formula, from the inner products.
-    #[inline(always)]
-    fn invariants<F, T, const V: usize>(
-        &mut self,
-        rows: &[Row<'_, T, V>],
-        paired: [[Paired; B]; B],
-        read: &mut Rows<I>,
-        values: &mut [Number; I],
-    ) where
-        F: RowFormula<V, B, I, O>,
-        T: Storage,
-    {
-        let mut dots = [[Number::splat(0.0); B]; B];
+            },
+        );
         for a in 0..B {
             for b in a..B {
                 if paired[a][b].plainly {
-                    dots[a][b] = S::sums(&self.dots[a][b]);
+                    found.sums[a * B + b][l].write(dots[a][b]);
                 }
             }
         }
         unrolled::<I>(
             #[inline(always)]
             |k| {
-                let (survey, params, entry) = (&*self, &read.params, values[k]);
-                let group = Group::<F, T, S, V, B, I, O> {
-                    survey,
-                    k,
-                    rows,
-                    dots: &dots,
-                    params,
-                    entry,
-                    formula: PhantomData,
-                };
-                let (value, parts) = F::INVARIANTS[k].find(F::METRIC, &group);
-                values[k] = value;
-                let kept = F::INVARIANTS[k].kept();
-                read.products[k][..kept].copy_from_slice(&parts[..kept]);
+                let slot = B * B + 2 * k;
+                match sums[k] {
+                    Sum::Exact(..) => {
+                        found.sums[slot][l].write(accurate[k].sum);
+                        found.sums[slot + 1][l].write(accurate[k].error);
+                    }
+                    Sum::Scaled(..) => {
+                        found.sums[slot][l].write(parts[k][0]);
+                        found.sums[slot + 1][l].write(parts[k][1]);
+                    }
+                    Sum::Entry(i, end) => found.values[k].set(l, row[i][end.coordinate(width)].to_f64()),
+                    _ => {}
+                }
             },
         );
-        // Lanes without a row of their own repeat the first row.
-        for l in rows.len()..ROWS {
-            for value in values.iter_mut() {
-                value.set(l, value.get(0));
+        if const { has_scaled(&F::INVARIANTS) } {
+            for b in 0..B {
+                all_units[b].set(l, units[b]);
             }
+        }
+        if let Some(g) = g {
+            for b in 0..O {
+                if F::VECTOR {
+                    found.sums[B * B + 2 * I + b][l].write(upstream_sums[b]);
+                } else {
+                    found.upstream[b].set(l, g[l].to_f64());
+                }
+            }
+        }
+    }
+    if F::VECTOR && reverse {
+        for b in 0..O {
+            found.upstream[b] = S::sums(&sums_at(&found.sums[B * B + 2 * I + b]));
+        }
+    }
+    invariants::<F, T, S, V, B, I, O>(rows, params, &all_units, found);
+}
+
+/// The arguments of the formula, from the sums.
+#[inline(always)]
+fn invariants<F, T, S, const V: usize, const B: usize, const I: usize, const O: usize>(
+    rows: &[Row<'_, T, V>],
+    params: &[Number; PARAMS],
+    units: &[Number; B],
+    found: &mut Found<'_, I, O>,
+) where
+    F: RowFormula<V, B, I, O>,
+    T: Storage,
+    S: Block,
+{
+    let paired = const { paired::<B>(&F::INVARIANTS) };
+    let mut dots = [[Number::splat(0.0); B]; B];
+    for a in 0..B {
+        for b in a..B {
+            if paired[a][b].plainly {
+                dots[a][b] = S::sums(&sums_at(&found.sums[a * B + b]));
+            }
+        }
+    }
+    unrolled::<I>(
+        #[inline(always)]
+        |k| {
+            let (own, entry) = (&found.sums[B * B + 2 * k..][..2], found.values[k]);
+            let group = Group::<F, T, S, V, B, I, O> {
+                own,
+                units,
+                rows,
+                dots: &dots,
+                params,
+                entry,
+                formula: PhantomData,
+            };
+            let (value, parts) = F::INVARIANTS[k].find(F::METRIC, &group);
+            found.values[k] = value;
+            let kept = F::INVARIANTS[k].kept();
+            found.products[k][..kept].copy_from_slice(&parts[..kept]);
+        },
+    );
+    // Lanes without a row of their own repeat the first row.
+    for l in rows.len()..ROWS {
+        for value in found.values.iter_mut() {
+            value.set(l, value.get(0));
         }
     }
 }
 
-/// The sums of some rows, for invariant `k`.
+/// The sums of some rows, for one invariant.
 struct Group<'r, F, T, S, const V: usize, const B: usize, const I: usize, const O: usize> {
-    survey: &'r Survey<S, B, I, O>,
-    k: usize,
+    /// The two sums of the invariant.
+    own: &'r [Together],
+    units: &'r [Number; B],
     rows: &'r [Row<'r, T, V>],
     dots: &'r [[Number; B]; B],
     params: &'r [Number; PARAMS],
     /// The coordinates at an end, if that is the invariant.
     entry: Number,
-    formula: PhantomData<F>,
+    formula: PhantomData<(F, S)>,
 }
 
 impl<F, T, S, const V: usize, const B: usize, const I: usize, const O: usize> RowSums
@@ -295,13 +280,17 @@ where
 
     #[inline(always)]
     fn exact(&self, _: usize, _: usize, _: Metric) -> Compensated<Number> {
-        Compensated::totals::<T, ROWS>(&self.survey.accurate[self.k])
+        let mut parts = [Compensated::<S>::default(); ROWS];
+        for l in 0..ROWS {
+            parts[l] = Compensated { sum: self.own[0][l].read(), error: self.own[1][l].read() };
+        }
+        Compensated::totals::<T, ROWS>(&parts)
     }
 
     #[inline(always)]
     fn scaled(&self, a: usize, b: usize) -> [Number; 2] {
-        let [dot, square] = &self.survey.parts[self.k];
-        component(S::sums(dot), S::sums(square), [self.survey.units[a], self.survey.units[b]])
+        let [dot, square] = [0, 1].map(|sum| S::sums(&sums_at(&self.own[sum])));
+        component(dot, square, [self.units[a], self.units[b]])
     }
 
     #[inline(always)]
