@@ -37,8 +37,8 @@ impl<T: Float> Var<'_, T> {
     }
 
     /// A linear layer of rows: `x Wᵀ + b`, `[…, rows, n]` with a weight `[m, n]` and a bias `[m]`:
-    /// `[…, rows, m]`. As `x.matmul_nt(weight) + bias` but for the last bits, without storing the product; the
-    /// bias does not broadcast.
+    /// `[…, rows, m]`. As `x.matmul_nt(weight) + bias` but for the last bits, without storing the
+    /// product. The bias does not broadcast.
     ///
     /// # Panics
     /// If the shapes do not fit.

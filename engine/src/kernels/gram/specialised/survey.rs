@@ -70,8 +70,9 @@ where
 
 /// What is found of a group of rows.
 pub(super) struct Found<'m, const I: usize, const O: usize> {
-    /// Sums over the coordinates of each row, before they are summed over the lanes of a block: inner products
-    /// of basis vectors, two sums for each invariant, and inner products with the upstream cotangent.
+    /// Sums over the coordinates of each row, before they are summed over the lanes of a block: inner
+    /// products of basis vectors, two sums for each invariant, and inner products with the upstream
+    /// cotangent.
     pub(super) sums: &'m mut [Together],
     /// The invariants, a row in each lane.
     pub(super) values: &'m mut [Number; I],
