@@ -230,14 +230,14 @@ fn linear<'t, T: Float>(
     contexts: Var<'t, T>,
 ) -> Var<'t, T> {
     let tape = contexts.tape();
-    let product = |i: usize, x: Var<'t, T>| x.matmul_nt(*layer.weights[i].on(tape));
+    let weight = |i: usize| *layer.weights[i].on(tape);
     let mut sum = *layer.bias.on(tape);
     if objects.len() < layer.weights.len() {
-        let of_contexts = product(objects.len(), contexts) + sum;
+        let of_contexts = contexts.linear(weight(objects.len()), sum);
         // [batch, contexts, 1, …, m]
         sum = (2..objects[0].shape().rank() - 1).fold(of_contexts, |x, axis| x.insert_axis(axis));
     }
-    objects.iter().enumerate().fold(sum, |sum, (i, &x)| sum + product(i, x))
+    objects.iter().enumerate().fold(sum, |sum, (i, &x)| sum + x.matmul_nt(weight(i)))
 }
 
 #[cfg(test)]

@@ -150,12 +150,12 @@ fn products_of_empty_matrices_are_zeros_in_every_batching() {
     }
 }
 
-/// The bias of a linear layer is added in the product. The gradients are of so many rows that several threads
-/// sum them, and of few.
+/// The bias of a linear layer is added in the product. Its gradient is the sum of many rows, of few, and
+/// of two that are so long that each of two threads takes one.
 #[test]
 fn a_linear_layer_is_a_product_and_a_sum() {
-    fn same<T: Float>(rows: usize, tolerance: f64) {
-        let [x, w, b] = [&[rows, 24][..], &[40, 24], &[40]].map(|shape| {
+    fn same<T: Float>([rows, n, m]: [usize; 3], tolerance: f64) {
+        let [x, w, b] = [&[rows, n][..], &[m, n], &[m]].map(|shape| {
             let wide = tensor(shape, 1);
             Tensor::from_fn(shape, |i| T::nearest(wide.data()[i]))
         });
@@ -173,9 +173,9 @@ fn a_linear_layer_is_a_product_and_a_sum() {
             assert_close(fused, plain, tolerance);
         }
     }
-    for rows in [3, 5000] {
-        same::<f64>(rows, 1e-12);
-        same::<f32>(rows, 1e-4);
+    for sizes in [[3, 24, 40], [5000, 24, 40], [2, 1, 25_000]] {
+        same::<f64>(sizes, 1e-12);
+        same::<f32>(sizes, 1e-4);
     }
 }
 

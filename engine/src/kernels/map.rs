@@ -8,14 +8,12 @@ use smallvec::SmallVec;
 
 use crate::formula::map::{MapForm, MapFormula};
 use crate::formula::per_type::{Compiled, Each, PerFloat, made_once};
-use crate::kernels::pieces::{Place, for_each_piece};
+use crate::kernels::pieces::{Place, add_runs, for_each_piece};
 use crate::numbers::dual::Nested;
 use crate::numbers::lanes::array;
-use crate::numbers::line::line_total;
 use crate::numbers::parallel::{self, split_front};
 use crate::numbers::program::{Input, Program};
 use crate::numbers::scalar::Scalar;
-use crate::numbers::simd::{Avx2, Avx512, Block, Portable, dispatch_wide};
 use crate::numbers::storage::Storage;
 use crate::tensor::shape::{Broadcast, Shape, ShapeError};
 use crate::tensor::view::{View, shapes};
@@ -27,8 +25,7 @@ pub(crate) struct Elements<'a, T> {
     pub(crate) read: Broadcast,
 }
 
-/// Elements side by side: with AVX2, and with AVX-512.
-const LANES: usize = 8;
+/// Elements of the widest register.
 const WIDE: usize = 16;
 
 /// Estimated time of one element, in nanoseconds.
@@ -182,49 +179,13 @@ fn backward<T: Storage>(
                         if !read.is_full(g.len())
                             && let Some(sums) = place.sums()
                         {
-                            let (result, at) = (&result[..count], positions.clone());
-                            dispatch_wide(
-                                sums,
-                                #[inline(always)]
-                                |sums| add_runs::<T, Avx512>(read, at.clone(), result, sums),
-                                #[inline(always)]
-                                |sums| add_runs::<T, Avx2>(read, at.clone(), result, sums),
-                                #[inline(always)]
-                                |sums| add_runs::<T, Portable>(read, at.clone(), result, sums),
-                            );
+                            add_runs(read, positions.clone(), &result[..count], sums);
                         }
                     }
                 }
             });
         });
     });
-}
-
-/// Adds gradients at some output positions to those of an operand that is not read in full, from its position
-/// `start` on.
-#[inline(always)]
-fn add_runs<T: Storage, S: Block>(
-    read: Broadcast,
-    positions: Range<usize>,
-    mut dx: &[T],
-    (sums, start): (&mut [f64], usize),
-) {
-    for (first, count) in read.runs(positions) {
-        let (run, following) = dx.split_at(count);
-        dx = following;
-        if read.holds() {
-            let sum = &mut sums[first - start];
-            // Few elements are added one by one, as a device does.
-            let few = count < LANES && read.len > 1;
-            *sum = if few {
-                run.iter().fold(*sum, |sum, x| sum + x.to_f64())
-            } else {
-                *sum + line_total::<T, S>(run)
-            };
-        } else {
-            sums[first - start..].iter_mut().zip(run).for_each(|(sum, x)| *sum += x.to_f64());
-        }
-    }
 }
 
 /// The common shape of elementwise operands.

@@ -1,9 +1,8 @@
 //! The `matmul` kernel: products of matrices, batched, with transposes and a bias.
 
 use crate::kernels::gemm::{Matrix, Onto, gemm, serial};
-use crate::kernels::pieces::for_each_piece;
+use crate::kernels::pieces::sum_over_readers;
 use crate::numbers::parallel;
-use crate::numbers::simd::dispatch_wide;
 use crate::numbers::storage::Storage;
 use crate::tensor::shape::{Broadcast, Shape, ShapeError};
 use crate::tensor::view::{Outcome, View};
@@ -187,37 +186,7 @@ impl Matmul {
             }
         }
         if let Some(bias) = grads.get_mut(2) {
-            sum_of_rows(g, s.n, bias);
+            sum_over_readers(Broadcast::cycled(s.n), g, bias);
         }
-    }
-}
-
-/// The sum of rows of `width` elements.
-fn sum_of_rows<T: Storage>(rows: &[T], width: usize, sum: &mut Option<&mut [T]>) {
-    let count = rows.len().checked_div(width).unwrap_or(0);
-    let read = (Broadcast::cycled(1), width);
-    for_each_piece(&[read], count, width / 2, std::slice::from_mut(sum), |piece| {
-        let rows = &rows[piece.range.start * width..piece.range.end * width];
-        let place = &mut piece.places[0];
-        if count == 1 {
-            place.slice().into_iter().for_each(|(sum, _)| sum.copy_from_slice(rows));
-        } else if let Some((sums, _)) = place.sums() {
-            dispatch_wide(
-                sums,
-                #[inline(always)]
-                |sums| add_rows(rows, sums),
-                #[inline(always)]
-                |sums| add_rows(rows, sums),
-                #[inline(always)]
-                |sums| add_rows(rows, sums),
-            );
-        }
-    });
-}
-
-#[inline(always)]
-fn add_rows<T: Storage>(rows: &[T], sums: &mut [f64]) {
-    for row in rows.chunks_exact(sums.len().max(1)) {
-        sums.iter_mut().zip(row).for_each(|(sum, x)| *sum += x.to_f64());
     }
 }

@@ -5,9 +5,13 @@
 //! in order, so the result does not depend on the number of threads. Sums are in `f64`, whatever the
 //! elements: in `f32` one over a million rows would be wrong by 1e-4.
 
+use std::ops::Range;
+
 use smallvec::SmallVec;
 
+use crate::numbers::line::line_total;
 use crate::numbers::parallel::{self, PIECES, split_front};
+use crate::numbers::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch_wide};
 use crate::numbers::storage::{FloatsMut, Storage};
 use crate::tensor::shape::Broadcast;
 
@@ -72,7 +76,7 @@ impl<T: Storage> Place<'_, T> {
 
 /// A range of output positions with the places for the operands' gradients.
 pub(crate) struct Piece<'a, T> {
-    pub(crate) range: std::ops::Range<usize>,
+    pub(crate) range: Range<usize>,
     pub(crate) places: SmallVec<[Place<'a, T>; 6]>,
 }
 
@@ -163,4 +167,63 @@ fn in_pieces<T: Storage>(
             }
         }
     });
+}
+
+/// The gradient of an operand that is added to the output: each position gets the sum of `g` over the output
+/// positions that read it.
+pub(crate) fn sum_over_readers<T: Storage>(read: Broadcast, g: &[T], grad: &mut Option<&mut [T]>) {
+    let full = read.is_full(g.len());
+    for_each_piece(&[(read, 1)], g.len(), 1, std::slice::from_mut(grad), |piece| {
+        let (positions, place) = (piece.range.clone(), &mut piece.places[0]);
+        let g = &g[positions.clone()];
+        if full {
+            place.slice().into_iter().for_each(|(grad, _)| grad.copy_from_slice(g));
+        } else if let Some(sums) = place.sums() {
+            add_runs(read, positions, g, sums);
+        }
+    });
+}
+
+/// Adds gradients at some output positions to those of an operand that is not read in full, from its position
+/// `start` on.
+pub(crate) fn add_runs<T: Storage>(
+    read: Broadcast,
+    positions: Range<usize>,
+    gradients: &[T],
+    to: (&mut [f64], usize),
+) {
+    dispatch_wide(
+        (to, positions),
+        #[inline(always)]
+        |(to, positions)| add_each_run::<T, Avx512>(read, positions, gradients, to),
+        #[inline(always)]
+        |(to, positions)| add_each_run::<T, Avx2>(read, positions, gradients, to),
+        #[inline(always)]
+        |(to, positions)| add_each_run::<T, Portable>(read, positions, gradients, to),
+    );
+}
+
+#[inline(always)]
+fn add_each_run<T: Storage, S: Block>(
+    read: Broadcast,
+    positions: Range<usize>,
+    mut dx: &[T],
+    (sums, start): (&mut [f64], usize),
+) {
+    for (first, count) in read.runs(positions) {
+        let (run, following) = dx.split_at(count);
+        dx = following;
+        if read.holds() {
+            let sum = &mut sums[first - start];
+            // Few elements are added one by one, as a device does.
+            let few = count < LANES && read.len > 1;
+            *sum = if few {
+                run.iter().fold(*sum, |sum, x| sum + x.to_f64())
+            } else {
+                *sum + line_total::<T, S>(run)
+            };
+        } else {
+            sums[first - start..].iter_mut().zip(run).for_each(|(sum, x)| *sum += x.to_f64());
+        }
+    }
 }
