@@ -51,6 +51,11 @@ pub(crate) const GROUPS: usize = 4;
 /// Wider rows would no longer be in a near cache by then.
 const NARROW: usize = 256;
 
+/// How many rows of so many elements are read before gradients are written: several groups of narrow rows.
+fn rows_of_chunk<T>(width: usize) -> usize {
+    if width * size_of::<T>() <= NARROW { GROUPS * ROWS } else { ROWS }
+}
+
 /// The same block of each row of a group.
 type Together = [Aligned; ROWS];
 

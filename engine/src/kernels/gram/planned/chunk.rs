@@ -8,7 +8,7 @@ use smallvec::{SmallVec, smallvec};
 use crate::formula::plan::{BASIS, INVARIANTS, Number, PAIRS, PARAMS, ROWS, RowPlan, VECTORS};
 use crate::formula::row::Metric;
 use crate::formula::sums::{End, RowSums, Terms, component};
-use crate::kernels::gram::{GROUPS, NARROW, Together, basis, with_together};
+use crate::kernels::gram::{GROUPS, Together, basis, rows_of_chunk, with_together};
 use crate::kernels::operands::{Operand, Parameter};
 use crate::kernels::wedge;
 use crate::numbers::compensated::Compensated;
@@ -29,9 +29,8 @@ pub(super) struct Sizes {
 impl Sizes {
     /// The sizes for at most `count` rows of `width` elements of type `T`.
     pub(super) fn new<T>(plan: &RowPlan, width: usize, count: usize, reverse: bool) -> Self {
-        let limit = if width * size_of::<T>() <= NARROW { GROUPS * ROWS } else { ROWS };
         Sizes {
-            rows: limit.min(count.max(1)),
+            rows: rows_of_chunk::<T>(width).min(count.max(1)),
             blocks: width.div_ceil(LANES),
             slots: plan.basis.len() + usize::from(reverse && plan.vector),
         }

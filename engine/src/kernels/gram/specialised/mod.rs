@@ -6,6 +6,26 @@
 //! and the reverse pass [`distribute`]. The numbers that they find are in memory of the thread, which is not
 //! cleared first. In arrays on the stack the compiler looks for the elements that are used, which takes long.
 
+/// Calls a part of a kernel, compiled for the instruction set in use, with a state and arguments.
+macro_rules! by_instruction_set {
+    ($part:ident($state:expr $(, $argument:expr)*)) => {
+        dispatch_wide(
+            $state,
+            #[inline(always)]
+            |state| $part::<F, T, Avx512, V, B, I, O>(state $(, $argument)*),
+            #[inline(always)]
+            |state| $part::<F, T, Avx2, V, B, I, O>(state $(, $argument)*),
+            #[inline(always)]
+            |state| {
+                if cfg!(target_arch = "x86_64") {
+                    unreachable!("the formula goes by its plan");
+                }
+                $part::<F, T, Portable, V, B, I, O>(state $(, $argument)*)
+            },
+        )
+    };
+}
+
 mod reverse;
 mod survey;
 
@@ -14,7 +34,7 @@ use std::ops::Range;
 
 use self::reverse::{Cotangents, distribute};
 use self::survey::{Found, Row, basis, read_group, rows_at, slots};
-use super::{GROUPS, NARROW, Together, entries, gradients_of, settle, with_together};
+use super::{GROUPS, Together, entries, gradients_of, rows_of_chunk, settle, with_together};
 use crate::formula::domain::Domain;
 use crate::formula::plan::{Number, PARAMS, ROWS, RowPlan};
 use crate::formula::row::RowFormula;
@@ -64,7 +84,7 @@ impl<'a, T: Storage, const V: usize> Chunk<'a, '_, T, V> {
         work: impl FnOnce(&mut Chunk<'a, '_, T, V>) -> R,
     ) -> R {
         let [by_invariant, by_output] = [GROUPS * invariants, GROUPS * outputs];
-        let numbers = 6 * by_invariant + 2 * by_output;
+        let numbers = (4 + 1 + 1) * by_invariant + 2 * by_output;
         with_together(slots(basis, invariants, outputs), |sums| {
             scratch::with(&NUMBERS, Number::splat(0.0), numbers, |numbers| {
                 let (products, numbers) = numbers.split_at_mut(4 * by_invariant);
@@ -104,19 +124,7 @@ fn read<'a, F, T, const V: usize, const B: usize, const I: usize, const O: usize
     F: RowFormula<V, B, I, O>,
     T: Storage,
 {
-    dispatch_wide(
-        (chunk, at),
-        #[inline(always)]
-        |(chunk, at)| read_groups::<F, T, Avx512, V, B, I, O>(chunk, operands, at, g),
-        #[inline(always)]
-        |(chunk, at)| read_groups::<F, T, Avx2, V, B, I, O>(chunk, operands, at, g),
-        #[inline(always)]
-        |(chunk, at)| {
-            if !cfg!(target_arch = "x86_64") {
-                read_groups::<F, T, Portable, V, B, I, O>(chunk, operands, at, g);
-            }
-        },
-    );
+    by_instruction_set!(read_groups(chunk, operands, at.clone(), g));
 }
 
 #[inline(always)]
@@ -160,26 +168,14 @@ fn combine<F, T, const V: usize, const B: usize, const I: usize, const O: usize>
     F: RowFormula<V, B, I, O>,
     T: Storage,
 {
-    dispatch_wide(
-        out,
-        #[inline(always)]
-        |out| combine_groups::<F, T, Avx512, V, B, I, O>(chunk, count, out),
-        #[inline(always)]
-        |out| combine_groups::<F, T, Avx2, V, B, I, O>(chunk, count, out),
-        #[inline(always)]
-        |out| {
-            if !cfg!(target_arch = "x86_64") {
-                combine_groups::<F, T, Portable, V, B, I, O>(chunk, count, out);
-            }
-        },
-    );
+    by_instruction_set!(combine_groups(out, chunk, count));
 }
 
 #[inline(always)]
 fn combine_groups<F, T, S, const V: usize, const B: usize, const I: usize, const O: usize>(
+    out: &mut [T],
     chunk: &Chunk<'_, '_, T, V>,
     count: usize,
-    out: &mut [T],
 ) where
     F: RowFormula<V, B, I, O>,
     T: Storage,
@@ -276,8 +272,7 @@ pub(crate) fn backward<F, T, const V: usize, const B: usize, const I: usize, con
     let (places, parameter_places) = piece.places.split_at_mut(V);
     let mut cotangents =
         Cotangents { n, vectors: gradients_of::<T, V>(vectors, places, n), parameters: parameter_places };
-    let rows = if width * size_of::<T>() <= NARROW { GROUPS * ROWS } else { ROWS };
-    let range = piece.range.clone();
+    let (rows, range) = (rows_of_chunk::<T>(width), piece.range.clone());
     Chunk::with([B, I, O], width, |chunk| {
         for start in range.clone().step_by(rows) {
             let at = start..range.end.min(start + rows);

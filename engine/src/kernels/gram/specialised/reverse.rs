@@ -37,28 +37,15 @@ pub(super) fn distribute<F, T, const V: usize, const B: usize, const I: usize, c
     F: RowFormula<V, B, I, O>,
     T: Storage,
 {
-    dispatch_wide(
-        (chunk, at, cotangents),
-        #[inline(always)]
-        |(chunk, at, to)| distribute_groups::<F, T, Avx512, V, B, I, O>(chunk, operands, at, g, to),
-        #[inline(always)]
-        |(chunk, at, to)| distribute_groups::<F, T, Avx2, V, B, I, O>(chunk, operands, at, g, to),
-        #[inline(always)]
-        |(chunk, at, to)| {
-            if !cfg!(target_arch = "x86_64") {
-                distribute_groups::<F, T, Portable, V, B, I, O>(chunk, operands, at, g, to);
-            }
-        },
-    );
+    by_instruction_set!(distribute_groups((chunk, cotangents), operands, at.clone(), g));
 }
 
 #[inline(always)]
 fn distribute_groups<F, T, S, const V: usize, const B: usize, const I: usize, const O: usize>(
-    chunk: &mut Chunk<'_, '_, T, V>,
+    (chunk, to): (&mut Chunk<'_, '_, T, V>, &mut Cotangents<'_, '_, '_, T, V>),
     (vectors, parameters): (&[Operand<'_, T>; V], &[Parameter<'_>]),
     at: Range<usize>,
     g: &[T],
-    to: &mut Cotangents<'_, '_, '_, T, V>,
 ) where
     F: RowFormula<V, B, I, O>,
     T: Storage,
