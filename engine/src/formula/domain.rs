@@ -7,7 +7,7 @@
 use crate::numbers::compensated::Compensated;
 use crate::numbers::lanes::Lanes;
 use crate::numbers::line::line_square;
-use crate::numbers::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch_wide, read};
+use crate::numbers::simd::{Block, LANES, dispatch_blocks, read};
 use crate::numbers::storage::Storage;
 
 /// Where the rows that a formula returns must lie.
@@ -52,15 +52,7 @@ impl Domain {
 /// `f64` the sum is compensated (two-product by fused multiply-add, two-sum).
 #[inline(never)]
 pub fn margin<T: Storage>(row: &[T], kappa: f64) -> f64 {
-    dispatch_wide(
-        row,
-        #[inline(always)]
-        |row| margin_of::<T, Avx512>(row, kappa),
-        #[inline(always)]
-        |row| margin_of::<T, Avx2>(row, kappa),
-        #[inline(always)]
-        |row| margin_of::<T, Portable>(row, kappa),
-    )
+    dispatch_blocks!(S, row, |row| margin_of::<T, S>(row, kappa))
 }
 
 #[inline(always)]
@@ -141,15 +133,7 @@ fn settle_hyperboloid<T: Storage>(row: &mut [T], kappa: f64, largest: f64) {
 /// The time coordinate that belongs to a row's space coordinates.
 #[inline(always)]
 fn time_of<T: Storage>(row: &[T], kappa: f64) -> f64 {
-    let square = dispatch_wide(
-        &row[1..],
-        #[inline(always)]
-        |x| line_square::<T, Avx512>(x),
-        #[inline(always)]
-        |x| line_square::<T, Avx2>(x),
-        #[inline(always)]
-        |x| line_square::<T, Portable>(x),
-    );
+    let square = dispatch_blocks!(S, &row[1..], |x| line_square::<T, S>(x));
     (square - 1.0 / kappa).sqrt()
 }
 

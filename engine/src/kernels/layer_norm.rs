@@ -5,9 +5,7 @@
 use crate::kernels::pieces::{Piece, for_each_piece};
 use crate::numbers::line::{line_sum, line_total, pairwise};
 use crate::numbers::parallel;
-use crate::numbers::simd::{
-    Avx2, Avx512, Block, LANES, Portable, dispatch_wide, for_each_block, read, write,
-};
+use crate::numbers::simd::{Block, LANES, dispatch_blocks, for_each_block, read, write};
 use crate::numbers::storage::Storage;
 use crate::tensor::shape::{Broadcast, Shape, ShapeError};
 use crate::tensor::view::{Outcome, View};
@@ -37,15 +35,9 @@ impl LayerNorm {
             let x = &x[range.start * width..range.end * width];
             f64::with_scratch(2 * width.next_multiple_of(LANES), |wide| {
                 let wide = wide.as_chunks_mut().0;
-                dispatch_wide(
-                    (out, wide),
-                    #[inline(always)]
-                    |(out, wide)| normalise::<T, Avx512>(x, gain, bias, self.epsilon, out, wide),
-                    #[inline(always)]
-                    |(out, wide)| normalise::<T, Avx2>(x, gain, bias, self.epsilon, out, wide),
-                    #[inline(always)]
-                    |(out, wide)| normalise::<T, Portable>(x, gain, bias, self.epsilon, out, wide),
-                );
+                dispatch_blocks!(S, (out, wide), |(out, wide)| {
+                    normalise::<T, S>(x, gain, bias, self.epsilon, out, wide)
+                });
             });
         });
     }
@@ -66,15 +58,9 @@ impl LayerNorm {
             f64::with_scratch(2 * width.next_multiple_of(LANES), |wide| {
                 wide.fill(0.0);
                 let wide = wide.as_chunks_mut().0;
-                dispatch_wide(
-                    (piece, wide),
-                    #[inline(always)]
-                    |(piece, wide)| gradients::<T, Avx512>(x, gain, self.epsilon, g, piece, wide),
-                    #[inline(always)]
-                    |(piece, wide)| gradients::<T, Avx2>(x, gain, self.epsilon, g, piece, wide),
-                    #[inline(always)]
-                    |(piece, wide)| gradients::<T, Portable>(x, gain, self.epsilon, g, piece, wide),
-                );
+                dispatch_blocks!(S, (piece, wide), |(piece, wide)| {
+                    gradients::<T, S>(x, gain, self.epsilon, g, piece, wide)
+                });
             });
         });
     }

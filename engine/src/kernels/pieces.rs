@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 use crate::numbers::line::line_total;
 use crate::numbers::parallel::{self, PIECES, split_front};
-use crate::numbers::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch_wide};
+use crate::numbers::simd::{Block, LANES, dispatch_blocks};
 use crate::numbers::storage::{FloatsMut, Storage};
 use crate::tensor::shape::Broadcast;
 
@@ -192,15 +192,9 @@ pub(crate) fn add_runs<T: Storage>(
     gradients: &[T],
     to: (&mut [f64], usize),
 ) {
-    dispatch_wide(
-        (to, positions),
-        #[inline(always)]
-        |(to, positions)| add_each_run::<T, Avx512>(read, positions, gradients, to),
-        #[inline(always)]
-        |(to, positions)| add_each_run::<T, Avx2>(read, positions, gradients, to),
-        #[inline(always)]
-        |(to, positions)| add_each_run::<T, Portable>(read, positions, gradients, to),
-    );
+    dispatch_blocks!(S, (to, positions), |(to, positions)| {
+        add_each_run::<T, S>(read, positions, gradients, to)
+    });
 }
 
 #[inline(always)]

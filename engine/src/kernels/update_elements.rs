@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::kernels::finite::first_not_finite;
 use crate::numbers::lanes::Lanes;
-use crate::numbers::simd::dispatch_wide;
+use crate::numbers::simd::dispatch_blocks;
 use crate::numbers::storage::Storage;
 
 /// Elements that [`update_elements`] works on side by side.
@@ -49,15 +49,9 @@ pub fn update_elements<T: Storage, const W: usize, const K: usize, const N: usiz
     );
     let batch = len.min((BATCH / width).max(1) * width);
     T::with_scratch((W + K) * batch, |before| {
-        dispatch_wide(
-            (written, numbers, before),
-            #[inline(always)]
-            |(written, numbers, before)| rewrite_rows(written, numbers, read, width, batch, before, update),
-            #[inline(always)]
-            |(written, numbers, before)| rewrite_rows(written, numbers, read, width, batch, before, update),
-            #[inline(always)]
-            |(written, numbers, before)| rewrite_rows(written, numbers, read, width, batch, before, update),
-        )
+        dispatch_blocks!((written, numbers, before), |(written, numbers, before)| {
+            rewrite_rows(written, numbers, read, width, batch, before, update)
+        })
     })
 }
 

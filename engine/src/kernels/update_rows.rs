@@ -9,7 +9,7 @@ use crate::kernels::wedge;
 use crate::numbers::compensated::Compensated;
 use crate::numbers::lanes::Lanes;
 use crate::numbers::scalar::Scalar;
-use crate::numbers::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch, dispatch_wide, for_each_block};
+use crate::numbers::simd::{Block, LANES, dispatch, dispatch_blocks, for_each_block};
 use crate::numbers::storage::Storage;
 
 /// An operation that commutes with rotations and rewrites the first `W` of its `V` vectors, and `K` numbers
@@ -69,15 +69,9 @@ where
             && numbers.iter().all(|n| n.len() * width == len),
         "update_rows: as many rows of {width} elements are needed everywhere"
     );
-    dispatch_wide(
-        (written, numbers),
-        #[inline(always)]
-        |(written, numbers)| rewrite::<U, T, Avx512, V, W, K, N>(update, written, read, numbers, width),
-        #[inline(always)]
-        |(written, numbers)| rewrite::<U, T, Avx2, V, W, K, N>(update, written, read, numbers, width),
-        #[inline(always)]
-        |(written, numbers)| rewrite::<U, T, Portable, V, W, K, N>(update, written, read, numbers, width),
-    )
+    dispatch_blocks!(S, (written, numbers), |(written, numbers)| {
+        rewrite::<U, T, S, V, W, K, N>(update, written, read, numbers, width)
+    })
 }
 
 #[inline(always)]

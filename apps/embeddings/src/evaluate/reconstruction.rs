@@ -10,7 +10,7 @@
 
 use cotangent::prelude::*;
 use cotangent_apps_common::geometry::Geometry;
-use cotangent_numbers::simd::dispatch_wide;
+use cotangent_numbers::simd::dispatch_blocks;
 use rayon::prelude::*;
 
 use crate::evaluate::keys::{Keys, Origin};
@@ -134,15 +134,7 @@ impl Score {
 
 /// Adds to rankings the points of these keys that are nearer than the neighbours.
 pub(crate) fn count_among(keys: &Keys, rankings: &mut [Ranking]) {
-    dispatch_wide(
-        rankings,
-        #[inline(always)]
-        |rankings| count_nearer(keys, rankings),
-        #[inline(always)]
-        |rankings| count_nearer(keys, rankings),
-        #[inline(always)]
-        |rankings| count_nearer(keys, rankings),
-    );
+    dispatch_blocks!(rankings, |rankings| count_nearer(keys, rankings));
 }
 
 /// The ranks of a node's neighbours.

@@ -192,6 +192,56 @@ pub fn dispatch_wide<A, R>(
     dispatch_lanes(state, vector, scalar)
 }
 
+/// Runs an expression on a state, compiled for the instruction set in use, as [`dispatch_wide`] does.
+///
+/// In the expression the name, which may be left out, is the [`Block`] of the instruction set. What the
+/// expression calls is compiled for the instruction set too if it is marked `#[inline(always)]`.
+///
+/// ```
+/// use cotangent_numbers::line::line_dot;
+/// use cotangent_numbers::simd::dispatch_blocks;
+///
+/// let (x, y) = ([1.0, 2.0], [3.0, 4.0]);
+/// assert_eq!(dispatch_blocks!(S, (&x, &y), |(x, y)| line_dot::<f64, S>(x, y)), 11.0);
+/// ```
+#[doc(hidden)]
+#[macro_export]
+macro_rules! dispatch_blocks {
+    ($block:ident, $state:expr, |$name:pat_param| $work:expr) => {
+        $crate::simd::dispatch_wide(
+            $state,
+            #[inline(always)]
+            |$name| {
+                type $block = $crate::simd::Avx512;
+                $work
+            },
+            #[inline(always)]
+            |$name| {
+                type $block = $crate::simd::Avx2;
+                $work
+            },
+            #[inline(always)]
+            |$name| {
+                type $block = $crate::simd::Portable;
+                $work
+            },
+        )
+    };
+    ($state:expr, |$name:pat_param| $work:expr) => {
+        $crate::simd::dispatch_wide(
+            $state,
+            #[inline(always)]
+            |$name| $work,
+            #[inline(always)]
+            |$name| $work,
+            #[inline(always)]
+            |$name| $work,
+        )
+    };
+}
+#[doc(inline)]
+pub use dispatch_blocks;
+
 /// Runs a closure, compiled for an instruction set.
 ///
 /// These are methods of the closure because of where the compiler puts their code: a method goes into the

@@ -10,7 +10,7 @@ use crate::formula::straight_line::StraightLine;
 use crate::kernels::tiles::Tiles;
 use crate::kernels::tiles::survey::{Job, Operand, Survey};
 use crate::numbers::compensated::Compensated;
-use crate::numbers::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch_wide};
+use crate::numbers::simd::{Block, LANES, dispatch_blocks};
 use crate::numbers::storage::Storage;
 
 /// Rows rewritten by a program of row formulas, such as an optimiser's step.
@@ -76,15 +76,7 @@ impl<T: Storage> RowProgram<T> {
 /// Rounds rows to `T` and moves them onto their domain. `off`: memory for a number for each tile.
 fn settle<T: Storage>(domain: Domain, kappa: f64, rows: &mut Tiles, off: &mut Vec<u8>) -> Result<(), usize> {
     off.resize(rows.tiles(), 0);
-    dispatch_wide(
-        (&mut *rows, &mut *off),
-        #[inline(always)]
-        |(rows, off)| round::<T, Avx512>(domain, kappa, rows, off),
-        #[inline(always)]
-        |(rows, off)| round::<T, Avx2>(domain, kappa, rows, off),
-        #[inline(always)]
-        |(rows, off)| round::<T, Portable>(domain, kappa, rows, off),
-    );
+    dispatch_blocks!(S, (&mut *rows, &mut *off), |(rows, off)| round::<T, S>(domain, kappa, rows, off));
     for j in (0..rows.rows).filter(|j| off[j / LANES] >> (j % LANES) & 1 == 1) {
         let mut row: SmallVec<[T; 16]> = smallvec![T::zero(); rows.width];
         rows.read(j, &mut row);

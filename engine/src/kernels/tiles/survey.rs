@@ -10,7 +10,7 @@ use crate::kernels::tiles::Tiles;
 use crate::kernels::tiles::invariants::{Multiplied, Tile, fill, input};
 use crate::kernels::tiles::terms::Terms;
 use crate::numbers::lanes::Lanes;
-use crate::numbers::simd::{Aligned, Avx2, Avx512, Block, LANES, Portable, dispatch_wide};
+use crate::numbers::simd::{Aligned, Block, LANES, dispatch_blocks};
 use crate::numbers::storage::Storage;
 
 /// A vector of a formula: one for all rows, or one for each.
@@ -98,15 +98,7 @@ impl Survey {
         self.products.resize(kept, [Aligned::default(); 4]);
         self.outputs.resize(groups * plan.outputs, zero);
         self.dots.resize(plan.layout.pairs().len(), Aligned::default());
-        dispatch_wide(
-            self,
-            #[inline(always)]
-            |survey| survey.read_tiles::<T, Avx512>(job),
-            #[inline(always)]
-            |survey| survey.read_tiles::<T, Avx2>(job),
-            #[inline(always)]
-            |survey| survey.read_tiles::<T, Portable>(job),
-        );
+        dispatch_blocks!(S, self, |survey| survey.read_tiles::<T, S>(job));
     }
 
     #[inline(always)]
@@ -165,15 +157,7 @@ impl Survey {
 
     /// The linear combinations of a vector formula, after its scalar function.
     pub(super) fn combine(&self, job: Job<'_>, out: &mut Tiles) {
-        dispatch_wide(
-            out,
-            #[inline(always)]
-            |out| self.combine_tiles::<Avx512>(job, out),
-            #[inline(always)]
-            |out| self.combine_tiles::<Avx2>(job, out),
-            #[inline(always)]
-            |out| self.combine_tiles::<Portable>(job, out),
-        );
+        dispatch_blocks!(S, out, |out| self.combine_tiles::<S>(job, out));
     }
 
     #[inline(always)]
@@ -193,15 +177,7 @@ impl Survey {
     /// The gradients of a number formula, after [`numbers`](Self::numbers): `weights` times the derivatives,
     /// to a target for each vector.
     pub(super) fn gradients(&self, job: Job<'_>, weights: &[f64], targets: &mut [Target<'_>]) {
-        dispatch_wide(
-            targets,
-            #[inline(always)]
-            |targets| self.gradients_of_tiles::<Avx512>(job, weights, targets),
-            #[inline(always)]
-            |targets| self.gradients_of_tiles::<Avx2>(job, weights, targets),
-            #[inline(always)]
-            |targets| self.gradients_of_tiles::<Portable>(job, weights, targets),
-        );
+        dispatch_blocks!(S, targets, |targets| self.gradients_of_tiles::<S>(job, weights, targets));
     }
 
     #[inline(always)]
