@@ -94,6 +94,8 @@ impl Bench {
         let (gain, bias) = (uniform::<T>(&[512], -1.0, 1.0, 3), uniform::<T>(&[512], -1.0, 1.0, 4));
         let one = std::slice::from_ref(&x);
         self.run("softmax", shape, one, |v| v[0].softmax(-1));
+        self.run("logsumexp", shape, one, |v| v[0].logsumexp(-1));
+        self.run("logsumexp of columns", shape, one, |v| v[0].logsumexp(0));
         self.run("layernorm", shape, &[x.clone(), gain, bias], |v| v[0].layer_norm(v[1], v[2], 1e-5));
         self.run("gelu", shape, one, |v| v[0].gelu());
         self.run("tanh", shape, one, |v| v[0].tanh());

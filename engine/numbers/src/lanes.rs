@@ -209,10 +209,10 @@ impl<const R: usize, E: Element> Neg for Lanes<R, E> {
     }
 }
 
-/// Up to this many lanes, elementary functions are called out of line. A row formula calls few of them
-/// for many coordinates, and inlining their code into every formula takes the compiler minutes.
-/// Elementwise formulas run on more lanes and have the functions inlined, except those of
-/// [`CalledAlways`].
+/// Up to this many lanes, elementary functions are called out of line. A row formula calls few of them for
+/// many coordinates, and inlining their code into every formula takes the compiler minutes. On more lanes, as
+/// in the kernels of [programs](crate::program) and [lines](crate::line), the functions are inlined, except
+/// those of [`CalledAlways`].
 const CALLED: usize = 4;
 
 /// Bytes of an AVX2 register.

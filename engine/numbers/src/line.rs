@@ -1,11 +1,13 @@
-//! Sums, maxima and elementwise functions of a line of neighbouring elements. Kernels inline them.
+//! Sums, maxima and elementwise functions of a line of neighbouring elements. Kernels inline them, but
+//! elementary functions are called.
 //!
 //! Sums are accumulated in `f64` in a fixed order: four sets of eight lanes, in blocks of 4096.
 
 use std::ops::Range;
 
 use crate::lanes::{Lanes, array};
-use crate::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch_wide, read};
+use crate::simd::columns::{Elementary, apply};
+use crate::simd::{Block, LANES, dispatch_blocks, read};
 use crate::storage::Storage;
 
 /// Long lines are summed in blocks of this many elements; the sums of the blocks are added in order.
@@ -108,19 +110,11 @@ pub fn line_dot<T: Storage, S: Block>(x: &[T], y: &[T]) -> f64 {
 /// [`line_dot`], compiled for the instruction set in use.
 #[inline(never)]
 pub fn dot<T: Storage>(x: &[T], y: &[T]) -> f64 {
-    dispatch_wide(
-        (x, y),
-        #[inline(always)]
-        |(x, y)| line_dot::<T, Avx512>(x, y),
-        #[inline(always)]
-        |(x, y)| line_dot::<T, Avx2>(x, y),
-        #[inline(always)]
-        |(x, y)| line_dot::<T, Portable>(x, y),
-    )
+    dispatch_blocks!(S, (x, y), |(x, y)| line_dot::<T, S>(x, y))
 }
 
-/// Elements side by side with AVX-512.
-pub const WIDE: usize = 16;
+/// Elements that a maximum takes side by side.
+const WIDE: usize = 16;
 
 /// The largest element; NaN if there is one, −∞ if there is none.
 #[inline(always)]
@@ -172,67 +166,6 @@ pub fn larger<const R: usize, T: Storage>(a: Lanes<R, T>, b: Lanes<R, T>) -> Lan
     }))
 }
 
-/// `y ← f(y)`, `R` elements side by side.
-#[inline(always)]
-pub fn line_map<T: Storage, const R: usize>(y: &mut [T], f: impl Fn(Lanes<R, T>) -> Lanes<R, T>) {
-    for y in y.chunks_mut(R) {
-        f(Lanes::load(y, 0.0)).store(y);
-    }
-}
-
-/// [`line_map`], and the sum of the results as [`line_total`] forms it.
-#[inline(always)]
-#[allow(clippy::redundant_closure)] // a reference to a function would not be inlined
-pub fn line_map_total<T: Storage, S: Block, const R: usize>(
-    y: &mut [T],
-    f: impl Fn(Lanes<R, T>) -> Lanes<R, T>,
-) -> f64 {
-    let mut total = 0.0;
-    for y in y.chunks_mut(BLOCK) {
-        let [mut a, mut b, mut c, mut d] = [S::splat(0.0); SETS];
-        let (whole, end) = y.as_chunks_mut::<{ SETS * LANES }>();
-        for y in whole {
-            line_map::<T, R>(
-                y,
-                #[inline(always)]
-                |x| f(x),
-            );
-            a = a + S::load(y[..LANES].first_chunk().expect("eight"));
-            b = b + S::load(y[LANES..].first_chunk().expect("eight"));
-            c = c + S::load(y[2 * LANES..].first_chunk().expect("eight"));
-            d = d + S::load(y[3 * LANES..].first_chunk().expect("eight"));
-        }
-        line_map::<T, R>(
-            end,
-            #[inline(always)]
-            |x| f(x),
-        );
-        for (sum, y) in [&mut a, &mut b, &mut c, &mut d].into_iter().zip(end.chunks(LANES)) {
-            *sum = *sum + read::<T, S>(y, 0, y.len());
-        }
-        total += pairwise(((a + b) + (c + d)).lanes());
-    }
-    total
-}
-
-/// `y ← f(x₁, x₂, …)`, `R` elements side by side.
-#[inline(always)]
-pub fn line_of<T: Storage, const R: usize, const K: usize>(
-    y: &mut [T],
-    x: [&[T]; K],
-    f: impl Fn([Lanes<R, T>; K]) -> Lanes<R, T>,
-) {
-    debug_assert!(x.iter().all(|x| x.len() == y.len()), "lines of one length");
-    for (b, y) in y.chunks_mut(R).enumerate() {
-        let x = array(
-            Lanes::splat(T::zero()),
-            #[inline(always)]
-            |k| Lanes::load(&x[k][b * R..], 0.0),
-        );
-        f(x).store(y);
-    }
-}
-
 /// `y ← y + x`.
 #[inline(always)]
 pub fn line_add<T: Storage>(y: &mut [T], x: &[T]) {
@@ -241,14 +174,59 @@ pub fn line_add<T: Storage>(y: &mut [T], x: &[T]) {
     }
 }
 
-/// `y ← f(y, x)`, `R` elements side by side.
+/// `y ← f(y, x)`, [`LANES`] elements side by side.
 #[inline(always)]
-pub fn line_zip<T: Storage, const R: usize>(
+pub fn line_zip<T: Storage>(
     y: &mut [T],
     x: &[T],
-    f: impl Fn(Lanes<R, T>, Lanes<R, T>) -> Lanes<R, T>,
+    f: impl Fn(Lanes<LANES, T>, Lanes<LANES, T>) -> Lanes<LANES, T>,
 ) {
-    for (y, x) in y.chunks_mut(R).zip(x.chunks(R)) {
+    for (y, x) in y.chunks_mut(LANES).zip(x.chunks(LANES)) {
         f(Lanes::load(y, 0.0), Lanes::load(x, 0.0)).store(y);
+    }
+}
+
+/// `y ← exp(y)`.
+///
+/// This and the functions below have the bits of [`Scalar`](crate::scalar::Scalar)'s. They are compiled once,
+/// in this crate: an exponential that is inlined into every kernel of rows takes the compiler a long time.
+#[inline(always)]
+pub fn line_exp<T: Storage>(y: &mut [T]) {
+    apply(Elementary::Exp, [y]);
+}
+
+/// `y ← ln y`.
+#[inline(always)]
+pub fn line_ln<T: Storage>(y: &mut [T]) {
+    apply(Elementary::Ln, [y]);
+}
+
+/// `y ← exp(y) − 1`.
+#[inline(always)]
+pub fn line_exp_m1<T: Storage>(y: &mut [T]) {
+    apply(Elementary::ExpM1, [y]);
+}
+
+/// `y ← σ(y)`, with the logistic function σ.
+#[inline(always)]
+pub fn line_sigmoid<T: Storage>(y: &mut [T]) {
+    apply(Elementary::Sigmoid, [y]);
+}
+
+/// `slopes ← σ'(y)` and `y ← σ(y)`.
+#[inline(always)]
+pub fn line_sigmoid_with_slope<T: Storage>(y: &mut [T], slopes: &mut [T]) {
+    apply(Elementary::SigmoidWithSlope, [y, slopes]);
+}
+
+/// `y ← ln σ(y)`.
+#[inline(always)]
+pub fn line_log_sigmoid<T: Storage>(y: &mut [T]) {
+    for y in &mut *y {
+        *y = -*y;
+    }
+    apply(Elementary::Softplus, [&mut *y]);
+    for y in y {
+        *y = -*y;
     }
 }

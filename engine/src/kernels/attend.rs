@@ -16,11 +16,12 @@ use crate::kernels::map::Elements;
 use crate::kernels::pair::{
     Gradients, Job, PairKernel, Part, Right, Sizes, entries, even_steps, gradient, pieces, sizes, with_right,
 };
-use crate::numbers::lanes::Lanes;
-use crate::numbers::line::{self, WIDE, line_map, line_map_total, line_max, line_zip};
+use crate::numbers::line::{
+    self, line_exp, line_exp_m1, line_log_sigmoid, line_max, line_sigmoid, line_sigmoid_with_slope,
+    line_total,
+};
 use crate::numbers::parallel::{self, PIECES, split_front};
-use crate::numbers::scalar::Scalar;
-use crate::numbers::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch, dispatch_wide};
+use crate::numbers::simd::{Block, dispatch, dispatch_blocks};
 use crate::numbers::storage::Storage;
 use crate::tensor::shape::{Broadcast, Shape, ShapeError};
 use crate::tensor::view::{Outcome, View, shapes};
@@ -75,8 +76,11 @@ pub(crate) fn causal_reach(i: usize, n: usize, m: usize) -> usize {
 }
 
 /// `x ← x ∘ y`.
+#[inline(always)]
 fn multiply<T: Storage>(x: &mut [T], y: &[T]) {
-    x.iter_mut().zip(y).for_each(|(x, y)| *x = *x * *y);
+    for (x, y) in x.iter_mut().zip(y) {
+        *x = *x * *y;
+    }
 }
 
 /// The keys that are hidden from queries, tile by tile.
@@ -279,15 +283,7 @@ impl<T: Storage> Attend<T> {
                     self.lower(hidden, s, i, keys.start, row);
                 }
                 let running = Running { weights: self.weights, largest, sums, out, width };
-                dispatch_wide(
-                    (running, &mut *scores),
-                    #[inline(always)]
-                    |(running, scores)| running.take::<Avx512, WIDE>(scores),
-                    #[inline(always)]
-                    |(running, scores)| running.take::<Avx2, LANES>(scores),
-                    #[inline(always)]
-                    |(running, scores)| running.take::<Portable, 1>(scores),
-                );
+                dispatch_blocks!(S, (running, &mut *scores), |(running, scores)| running.take::<S>(scores));
                 if let Some(dropout) = self.dropout_of(Dropped::Weights) {
                     let mut numbers = [T::zero(); KEYS];
                     let numbers = &mut numbers[..keys.len()];
@@ -364,7 +360,8 @@ impl<T: Storage> Attend<T> {
             for (dot, (g, out)) in dots.iter_mut().zip(g.chunks_exact(width).zip(out.chunks_exact(width))) {
                 *dot = T::nearest(line::dot(g, out));
             }
-            let (mut numbers, dropout) = ([T::zero(); KEYS], self.dropout_of(Dropped::Weights));
+            let ([mut numbers, mut memory], dropout) =
+                ([[T::zero(); KEYS]; 2], self.dropout_of(Dropped::Weights));
             let (x, g) = (part.left(queries.clone()), Matrix::new(g, n, width));
             for keys in self.keys(s, &queries) {
                 let all = b * s.n + queries.start..b * s.n + queries.end;
@@ -398,16 +395,9 @@ impl<T: Storage> Attend<T> {
                             dot: dots[i],
                             p,
                             u: &mut upstream[..reached.len()],
+                            memory: &mut memory[..reached.len()],
                         };
-                        dispatch_wide(
-                            row,
-                            #[inline(always)]
-                            |row| row.scores_gradient::<WIDE>(),
-                            #[inline(always)]
-                            |row| row.scores_gradient::<LANES>(),
-                            #[inline(always)]
-                            |row| row.scores_gradient::<1>(),
-                        );
+                        dispatch_blocks!(row, |row| row.scores_gradient());
                         if dropout.is_some() {
                             multiply(&mut weights[i * m + at..][..reached.len()], numbers);
                         }
@@ -454,62 +444,47 @@ struct Running<'a, T> {
 }
 
 impl<T: Storage> Running<'_, T> {
-    /// Turns the scores of a tile into weights, `R` side by side, and rescales what was summed before to
-    /// match.
+    /// Turns the scores of a tile into weights, and rescales what was summed before to match.
     #[inline(always)]
-    fn take<S: Block, const R: usize>(self, scores: &mut [T]) {
+    fn take<S: Block>(self, scores: &mut [T]) {
         match self.weights {
             Weights::Softmax => {}
-            Weights::Sigmoid => {
-                return line_map::<T, R>(
-                    scores,
-                    #[inline(always)]
-                    |x| x.sigmoid(),
-                );
-            }
-            Weights::NormalisedSigmoid => line_map::<T, R>(
-                scores,
-                #[inline(always)]
-                |x| x.log_sigmoid(),
-            ),
+            Weights::Sigmoid => return line_sigmoid(scores),
+            Weights::NormalisedSigmoid => line_log_sigmoid(scores),
         }
         let m = scores.len() / self.largest.len();
+        // Sums of weights so far, for the new largest scores. Steps are at most half longer than said.
+        let mut sums = [0.0; QUERIES + QUERIES / 2];
         for (i, row) in scores.chunks_exact_mut(m).enumerate() {
-            let before = self.largest[i];
+            let (before, mut sum) = (self.largest[i], self.sums[i].to_f64());
             let max = line_max(row);
             let max = if max > before || max.is_nan() { max } else { before };
-            if max.to_f64() == f64::NEG_INFINITY {
-                // Nothing is attended to so far.
-                row.fill(T::zero());
-                continue;
+            // If all scores are −∞, nothing is attended to so far, and their weights are 0.
+            if max.to_f64() != f64::NEG_INFINITY {
+                for x in row {
+                    *x = *x - max;
+                }
+                if max != before {
+                    let factor = (before - max).exp();
+                    sum *= factor.to_f64();
+                    scale(&mut self.out[i * self.width..(i + 1) * self.width], factor);
+                    self.largest[i] = max;
+                }
             }
-            let lanes = Lanes::splat(max);
-            let mut sum = line_map_total::<T, S, R>(
-                row,
-                #[inline(always)]
-                |x| (x - lanes).exp(),
-            );
-            if max != before {
-                let factor = (before - max).exp();
-                sum += self.sums[i].to_f64() * factor.to_f64();
-                scale(&mut self.out[i * self.width..(i + 1) * self.width], factor);
-                self.largest[i] = max;
-            } else {
-                sum += self.sums[i].to_f64();
-            }
-            self.sums[i] = T::nearest(sum);
+            sums[i] = sum;
+        }
+        line_exp(scores);
+        for (i, row) in scores.chunks_exact(m).enumerate() {
+            self.sums[i] = T::nearest(sums[i] + line_total::<T, S>(row));
         }
     }
 }
 
 #[inline(always)]
 fn scale<T: Storage>(row: &mut [T], factor: T) {
-    let factor = Lanes::<LANES, T>::splat(factor);
-    line_map(
-        row,
-        #[inline(always)]
-        |x| x * factor,
-    );
+    for x in row {
+        *x = *x * factor;
+    }
 }
 
 /// Turns weighted sums into weighted means, and finds the logarithms of the denominators.
@@ -537,64 +512,37 @@ struct BackwardRow<'a, T> {
     p: &'a mut [T],
     /// The gradient u of p, which becomes that of the scores.
     u: &'a mut [T],
+    /// As many elements, of any content.
+    memory: &'a mut [T],
 }
 
 impl<T: Storage> BackwardRow<'_, T> {
-    /// Recomputes the weights, and finds the gradient of the scores, `R` side by side:
-    /// `p ∘ (u − ⟨g, out⟩)` for a softmax, `p ∘ (1 − p) ∘ u` for the logistic function σ, and
-    /// `p ∘ (u − ⟨g, out⟩) ∘ (1 − σ)` for a softmax of ln σ.
+    /// Recomputes the weights, and finds the gradient of the scores: for a softmax `p ∘ (u − ⟨g, out⟩)`,
+    /// for the logistic function σ `p ∘ (1 − p) ∘ u`, and for a softmax of ln σ
+    /// `p ∘ (u − ⟨g, out⟩) ∘ (1 − σ)`.
     #[inline(always)]
-    fn scores_gradient<const R: usize>(self) {
+    fn scores_gradient(self) {
         if self.weights == Weights::Sigmoid {
-            // 1 − p, with all its digits, is the logistic function of −x.
-            line_zip::<T, R>(
-                self.u,
-                self.p,
-                #[inline(always)]
-                |u, x| x.sigmoid() * (-x).sigmoid() * u,
-            );
-            return line_map::<T, R>(
-                self.p,
-                #[inline(always)]
-                |x| x.sigmoid(),
-            );
+            line_sigmoid_with_slope(self.p, self.memory);
+            return multiply(self.u, self.memory);
         }
-        let (log, dot) = (Lanes::splat(self.log), Lanes::splat(self.dot));
+        let mut dot = self.dot;
         if self.weights == Weights::NormalisedSigmoid {
-            line_map::<T, R>(
-                self.p,
-                #[inline(always)]
-                |x| x.log_sigmoid(),
-            );
-            // 1 − σ, with all its digits.
-            line_zip::<T, R>(
-                self.u,
-                self.p,
-                #[inline(always)]
-                |u, ln| (u - dot) * -ln.exp_m1(),
-            );
-            line_map::<T, R>(
-                self.p,
-                #[inline(always)]
-                |ln| (ln - log).exp(),
-            );
-            return line_zip::<T, R>(
-                self.u,
-                self.p,
-                #[inline(always)]
-                |u, p| p * u,
-            );
+            line_log_sigmoid(self.p);
+            // σ − 1, with all its digits.
+            self.memory.copy_from_slice(self.p);
+            line_exp_m1(self.memory);
+            for (u, complement) in self.u.iter_mut().zip(self.memory) {
+                *u = (*u - self.dot) * -*complement;
+            }
+            dot = T::zero();
         }
-        line_map::<T, R>(
-            self.p,
-            #[inline(always)]
-            |x| (x - log).exp(),
-        );
-        line_zip::<T, R>(
-            self.u,
-            self.p,
-            #[inline(always)]
-            |u, p| p * (u - dot),
-        );
+        for p in &mut *self.p {
+            *p = *p - self.log;
+        }
+        line_exp(self.p);
+        for (u, p) in self.u.iter_mut().zip(self.p) {
+            *u = *p * (*u - dot);
+        }
     }
 }

@@ -7,11 +7,11 @@
 use smallvec::SmallVec;
 
 use crate::numbers::lanes::Lanes;
-use crate::numbers::line::{BLOCK, larger, line_max, line_square, line_sum, line_total, load};
+use crate::numbers::line::{BLOCK, larger, line_exp, line_ln, line_max, line_square, line_total, load};
 use crate::numbers::norm;
 use crate::numbers::parallel::{self, PIECES};
 use crate::numbers::scalar::Scalar;
-use crate::numbers::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch, dispatch_wide};
+use crate::numbers::simd::{Block, LANES, dispatch, dispatch_blocks};
 use crate::numbers::storage::Storage;
 use crate::tensor::shape::{Shape, ShapeError};
 use crate::tensor::view::{Outcome, View};
@@ -54,9 +54,9 @@ pub(crate) struct Reduce {
 }
 
 impl Reduction {
-    /// The result for one contiguous line.
+    /// The result for one contiguous line; `memory` holds exponentials of a block.
     #[inline(always)]
-    fn line<T: Storage, S: Block>(self, x: &[T]) -> f64 {
+    fn line<T: Storage, S: Block>(self, x: &[T], memory: &mut [T]) -> f64 {
         let n = x.len() as f64;
         match self {
             Reduction::Sum => line_total::<T, S>(x),
@@ -68,12 +68,15 @@ impl Reduction {
                 if !max.is_finite() {
                     return max.to_f64();
                 }
-                let lanes = Lanes::splat(max);
-                let sum = line_sum(
-                    [x],
-                    #[inline(always)]
-                    |[x]| S::load(&(load(x, f64::NEG_INFINITY) - lanes).exp().to_array()),
-                );
+                let mut sum = 0.0;
+                for x in x.chunks(BLOCK) {
+                    let y = &mut memory[..x.len()];
+                    for (y, x) in y.iter_mut().zip(x) {
+                        *y = *x - max;
+                    }
+                    line_exp(y);
+                    sum += line_total::<T, S>(y);
+                }
                 max.to_f64() + sum.ln()
             }
         }
@@ -114,8 +117,22 @@ impl Reduction {
                 if self == Reduction::Max {
                     return max.widen();
                 }
-                let sum = fold(axis.n, row, |x| (x - max).exp().widen());
-                let finite = max.widen() + sum.ln();
+                // The exponentials of a few rows are one call.
+                let (mut batch, mut sum) = ([[T::zero(); LANES]; 8], Lanes::splat(0.0));
+                for first in (0..axis.n).step_by(batch.len()) {
+                    let count = batch.len().min(axis.n - first);
+                    let batch = &mut batch[..count];
+                    for (j, y) in batch.iter_mut().enumerate() {
+                        *y = (row(first + j) - max).to_array();
+                    }
+                    line_exp(batch.as_flattened_mut());
+                    for y in batch {
+                        sum = sum + Lanes::from(*y).widen();
+                    }
+                }
+                let mut logarithms = sum.to_array();
+                line_ln(&mut logarithms);
+                let finite = max.widen() + Lanes::from(logarithms);
                 // An infinite maximum is the result itself; a NaN is kept by the sum.
                 let bounded = max.abs().lt(Lanes::splat(T::nearest(f64::INFINITY)));
                 let wide = Lanes::select(bounded, Lanes::splat(T::one()), Lanes::splat(T::zero())).widen();
@@ -126,10 +143,17 @@ impl Reduction {
 
     /// The results from number `start` on.
     #[inline(always)]
-    fn results<T: Storage, S: Block>(self, x: &[T], axis: Axis, start: usize, out: &mut [T]) {
+    fn results<T: Storage, S: Block>(
+        self,
+        x: &[T],
+        axis: Axis,
+        start: usize,
+        out: &mut [T],
+        memory: &mut [T],
+    ) {
         if axis.inner == 1 {
             for (i, y) in out.iter_mut().enumerate() {
-                *y = T::nearest(self.line::<T, S>(&x[(start + i) * axis.n..][..axis.n]));
+                *y = T::nearest(self.line::<T, S>(&x[(start + i) * axis.n..][..axis.n], memory));
             }
             return;
         }
@@ -157,17 +181,13 @@ impl Reduction {
         match self {
             Reduction::Sum => g,
             Reduction::Mean => g * Lanes::splat(T::nearest(1.0 / n as f64)),
-            // Softmax times the upstream cotangent; 0 where the whole line is −∞.
-            Reduction::LogSumExp => {
-                let empty = y.lt(Lanes::splat(T::nearest(-T::LARGEST)));
-                g * Lanes::select(empty, Lanes::splat(T::zero()), (x - y).exp())
-            }
             // Where the norm is 0, so is the gradient; where it is not finite, the gradient is NaN.
             Reduction::Norm => {
                 let y = Lanes::select(y.lt(Lanes::constant(f64::INFINITY)), y, Lanes::constant(f64::NAN));
                 Lanes::select(Lanes::splat(T::zero()).lt(y), g * (x / y), y)
             }
             Reduction::Max => unreachable!("its gradient goes to one element"),
+            Reduction::LogSumExp => unreachable!("its gradient is of whole lines"),
         }
     }
 }
@@ -198,15 +218,7 @@ impl Reduce {
                 parallel::pieces(x.len(), BLOCK, 1).into_iter().map(|range| (range, 0.0)).collect();
             parallel::run(&mut jobs, |(range, sum)| {
                 let x = &x[range.clone()];
-                *sum = dispatch_wide(
-                    x,
-                    #[inline(always)]
-                    |x| line_total::<T, Avx512>(x),
-                    #[inline(always)]
-                    |x| line_total::<T, Avx2>(x),
-                    #[inline(always)]
-                    |x| line_total::<T, Portable>(x),
-                );
+                *sum = dispatch_blocks!(S, x, |x| line_total::<T, S>(x));
             });
             let sum = jobs.iter().fold(0.0, |total, (_, sum)| total + sum);
             *y = T::nearest(if self.reduction == Reduction::Mean { sum / x.len() as f64 } else { sum });
@@ -214,16 +226,13 @@ impl Reduce {
         }
         let cost = 1 + axis.n * if self.reduction == Reduction::LogSumExp { 2 } else { 1 } / 4;
         let reduction = self.reduction;
+        let memory = if reduction == Reduction::LogSumExp && axis.inner == 1 { axis.n.min(BLOCK) } else { 0 };
         parallel::for_each_part(out, 1, 1, cost, |range, out| {
-            dispatch_wide(
-                out,
-                #[inline(always)]
-                |out| reduction.results::<T, Avx512>(x, axis, range.start, out),
-                #[inline(always)]
-                |out| reduction.results::<T, Avx2>(x, axis, range.start, out),
-                #[inline(always)]
-                |out| reduction.results::<T, Portable>(x, axis, range.start, out),
-            );
+            T::with_scratch(memory, |memory| {
+                dispatch_blocks!(S, (out, memory), |(out, memory)| {
+                    reduction.results::<T, S>(x, axis, range.start, out, memory)
+                });
+            });
         });
     }
 
@@ -258,6 +267,12 @@ impl Reduce {
                             dx.fill(reduction.gradient(n, g, g, g).get(0));
                             continue;
                         }
+                        if reduction == Reduction::LogSumExp {
+                            let results = if inner == 1 { line..line + 1 } else { line..line + dx.len() };
+                            let x = &x[first..][..dx.len()];
+                            logsumexp_gradient(x, &y[results.clone()], &g[results], dx);
+                            continue;
+                        }
                         for (b, dx) in dx.chunks_mut(LANES).enumerate() {
                             let at = b * LANES;
                             let (y, g) = if inner == 1 {
@@ -273,6 +288,31 @@ impl Reduce {
                 },
             );
         });
+    }
+}
+
+/// Softmax times the upstream cotangent; 0 where a whole line is −∞. The results `y` and their cotangents
+/// are one for all elements or one for each.
+#[inline(always)]
+fn logsumexp_gradient<T: Storage>(x: &[T], y: &[T], g: &[T], dx: &mut [T]) {
+    let lowest = T::nearest(-T::LARGEST);
+    let weighted = |weight: T, y: T, g: T| g * if y < lowest { T::zero() } else { weight };
+    if let (&[y], &[g]) = (y, g) {
+        for (dx, x) in dx.iter_mut().zip(x) {
+            *dx = *x - y;
+        }
+        line_exp(dx);
+        for dx in dx {
+            *dx = weighted(*dx, y, g);
+        }
+        return;
+    }
+    for ((dx, x), y) in dx.iter_mut().zip(x).zip(y) {
+        *dx = *x - *y;
+    }
+    line_exp(dx);
+    for ((dx, y), g) in dx.iter_mut().zip(y).zip(g) {
+        *dx = weighted(*dx, *y, *g);
     }
 }
 

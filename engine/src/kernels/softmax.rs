@@ -4,11 +4,9 @@
 //! Numbers that are all −∞ are an empty set: each has weight 0, and −∞ is its logarithm.
 
 use crate::kernels::pieces::for_each_piece;
-use crate::numbers::lanes::Lanes;
-use crate::numbers::line::{WIDE, line_dot, line_map, line_map_total, line_max, line_of, line_total};
+use crate::numbers::line::{line_dot, line_exp, line_max, line_total};
 use crate::numbers::parallel;
-use crate::numbers::scalar::Scalar;
-use crate::numbers::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch_wide};
+use crate::numbers::simd::{Block, dispatch_blocks};
 use crate::numbers::storage::Storage;
 use crate::tensor::shape::{Broadcast, Shape, ShapeError};
 use crate::tensor::view::{Outcome, View};
@@ -20,38 +18,31 @@ use crate::tensor::view::{Outcome, View};
 /// If there are no numbers.
 #[inline(never)]
 pub fn softmax_in_place<T: Storage>(x: &mut [T]) -> f64 {
-    dispatch_wide(
-        x,
-        #[inline(always)]
-        |x| exponentials::<T, Avx512, WIDE>(x),
-        #[inline(always)]
-        |x| exponentials::<T, Avx2, LANES>(x),
-        #[inline(always)]
-        |x| exponentials::<T, Portable, 1>(x),
-    )
+    dispatch_blocks!(S, x, |x| exponentials::<T, S>(x))
 }
 
 #[inline(always)]
-fn exponentials<T: Storage, S: Block, const R: usize>(x: &mut [T]) -> f64 {
+fn exponentials<T: Storage, S: Block>(x: &mut [T]) -> f64 {
     let max = line_max(x);
     if max.to_f64() == f64::NEG_INFINITY {
         x.fill(T::zero());
         return f64::NEG_INFINITY;
     }
-    let shift = Lanes::splat(max);
-    let sum = line_map_total::<T, S, R>(
-        x,
-        #[inline(always)]
-        |x| (x - shift).exp(),
-    );
-    let scale = Lanes::splat(T::nearest(1.0 / sum));
-    line_map::<T, R>(
-        x,
-        #[inline(always)]
-        |x| x * scale,
-    );
+    for x in &mut *x {
+        *x = *x - max;
+    }
+    line_exp(x);
+    let sum = line_total::<T, S>(x);
+    let scale = T::nearest(1.0 / sum);
+    for x in x {
+        *x = *x * scale;
+    }
     max.to_f64() + sum.ln()
 }
+
+/// Narrow rows are worked on together, up to so many elements and rows.
+const TOGETHER: usize = 256;
+const MOST_ROWS: usize = 32;
 
 /// Softmax, or its logarithm, of each row.
 pub(crate) struct Softmax {
@@ -67,15 +58,7 @@ impl Softmax {
         let (x, width) = (inputs[0].data, inputs[0].shape.width().max(1));
         parallel::for_each_part(out, width, 1, width, |range, out| {
             let x = &x[range.start * width..range.end * width];
-            dispatch_wide(
-                out,
-                #[inline(always)]
-                |out| self.rows::<T, Avx512, WIDE>(x, width, out),
-                #[inline(always)]
-                |out| self.rows::<T, Avx2, LANES>(x, width, out),
-                #[inline(always)]
-                |out| self.rows::<T, Portable, 1>(x, width, out),
-            );
+            dispatch_blocks!(S, out, |out| self.rows::<T, S>(x, width, out));
         });
     }
 
@@ -92,74 +75,64 @@ impl Softmax {
             let range = piece.range.start * width..piece.range.end * width;
             let Some((dx, _)) = piece.places[0].slice() else { return };
             let (y, g) = (&outcome.out[range.clone()], &g[range]);
-            dispatch_wide(
-                dx,
-                #[inline(always)]
-                |dx| self.gradients::<T, Avx512, WIDE>(y, g, width, dx),
-                #[inline(always)]
-                |dx| self.gradients::<T, Avx2, LANES>(y, g, width, dx),
-                #[inline(always)]
-                |dx| self.gradients::<T, Portable, 1>(y, g, width, dx),
-            );
+            dispatch_blocks!(S, dx, |dx| self.gradients::<T, S>(y, g, width, dx));
         });
     }
 
-    /// `R` elements side by side.
     #[inline(always)]
-    fn rows<T: Storage, S: Block, const R: usize>(&self, x: &[T], width: usize, out: &mut [T]) {
-        for (x, y) in x.chunks_exact(width).zip(out.chunks_exact_mut(width)) {
-            let max = line_max(x);
-            if max.to_f64() == f64::NEG_INFINITY {
-                y.fill(if self.logarithm { max } else { T::zero() });
-                continue;
+    fn rows<T: Storage, S: Block>(&self, x: &[T], width: usize, out: &mut [T]) {
+        // Several narrow rows at a time: the exponentials are a call.
+        let together = (TOGETHER / width).clamp(1, MOST_ROWS) * width;
+        let mut largest = [T::zero(); MOST_ROWS];
+        for (x, out) in x.chunks(together).zip(out.chunks_mut(together)) {
+            let rows = x.chunks_exact(width).zip(out.chunks_exact_mut(width));
+            for ((x, y), largest) in rows.zip(&mut largest) {
+                *largest = line_max(x);
+                // Where all are −∞, they keep weights of 0.
+                let shift = if largest.to_f64() == f64::NEG_INFINITY { T::zero() } else { *largest };
+                for (y, x) in y.iter_mut().zip(x) {
+                    *y = *x - shift;
+                }
             }
-            let max = Lanes::splat(max);
-            line_of::<T, R, 1>(
-                y,
-                [x],
-                #[inline(always)]
-                |[x]| (x - max).exp(),
-            );
-            let sum = line_total::<T, S>(y);
-            if self.logarithm {
-                let shift = Lanes::splat(T::nearest(sum.ln()));
-                line_of::<T, R, 1>(
-                    y,
-                    [x],
-                    #[inline(always)]
-                    |[x]| x - max - shift,
-                );
-            } else {
-                let scale = Lanes::splat(T::nearest(1.0 / sum));
-                line_map::<T, R>(
-                    y,
-                    #[inline(always)]
-                    |y| y * scale,
-                );
+            line_exp(out);
+            let rows = x.chunks_exact(width).zip(out.chunks_exact_mut(width));
+            for ((x, y), &max) in rows.zip(&largest) {
+                if max.to_f64() == f64::NEG_INFINITY {
+                    y.fill(if self.logarithm { max } else { T::zero() });
+                    continue;
+                }
+                let sum = line_total::<T, S>(y);
+                if self.logarithm {
+                    let shift = T::nearest(sum.ln());
+                    for (y, x) in y.iter_mut().zip(x) {
+                        *y = *x - max - shift;
+                    }
+                } else {
+                    let scale = T::nearest(1.0 / sum);
+                    for y in y {
+                        *y = *y * scale;
+                    }
+                }
             }
         }
     }
 
     #[inline(always)]
-    fn gradients<T: Storage, S: Block, const R: usize>(&self, y: &[T], g: &[T], width: usize, dx: &mut [T]) {
+    fn gradients<T: Storage, S: Block>(&self, y: &[T], g: &[T], width: usize, dx: &mut [T]) {
         let rows = y.chunks_exact(width).zip(g.chunks_exact(width));
         for ((y, g), dx) in rows.zip(dx.chunks_exact_mut(width)) {
             if self.logarithm {
-                let sum = Lanes::splat(T::nearest(line_total::<T, S>(g)));
-                line_of::<T, R, 2>(
-                    dx,
-                    [g, y],
-                    #[inline(always)]
-                    |[g, y]| g - y.exp() * sum,
-                );
+                let sum = T::nearest(line_total::<T, S>(g));
+                dx.copy_from_slice(y);
+                line_exp(dx);
+                for (dx, g) in dx.iter_mut().zip(g) {
+                    *dx = *g - *dx * sum;
+                }
             } else {
-                let dot = Lanes::splat(T::nearest(line_dot::<T, S>(y, g)));
-                line_of::<T, R, 2>(
-                    dx,
-                    [g, y],
-                    #[inline(always)]
-                    |[g, y]| y * (g - dot),
-                );
+                let dot = T::nearest(line_dot::<T, S>(y, g));
+                for ((dx, g), y) in dx.iter_mut().zip(g).zip(y) {
+                    *dx = *y * (*g - dot);
+                }
             }
         }
     }

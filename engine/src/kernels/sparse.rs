@@ -8,10 +8,9 @@ use smallvec::SmallVec;
 
 use crate::formula::pair::Pairing;
 use crate::kernels::pair::{PairKernel, Tile, TileGradients, gradient};
-use crate::numbers::line::{line_dot, line_map, line_sum, load};
+use crate::numbers::line::{line_dot, line_exp, line_sum, load};
 use crate::numbers::parallel::{self, PIECES, split_front};
-use crate::numbers::scalar::Scalar;
-use crate::numbers::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch, dispatch_wide};
+use crate::numbers::simd::{Block, dispatch, dispatch_blocks};
 use crate::numbers::storage::Storage;
 use crate::tensor::shape::{Shape, ShapeError};
 use crate::tensor::sparsity::{Lists, Sparsity};
@@ -85,15 +84,7 @@ fn sampled<T: Storage>(
 ) {
     parallel::for_each_part(out, heads, 1, heads * (4 + width / 2), |range, out| {
         let pairs = &sparsity.pairs()[range];
-        dispatch_wide(
-            out,
-            #[inline(always)]
-            |out| sample::<T, Avx512>(pairs, pairing, [heads, width], [x, y], out),
-            #[inline(always)]
-            |out| sample::<T, Avx2>(pairs, pairing, [heads, width], [x, y], out),
-            #[inline(always)]
-            |out| sample::<T, Portable>(pairs, pairing, [heads, width], [x, y], out),
-        );
+        dispatch_blocks!(S, out, |out| sample::<T, S>(pairs, pairing, [heads, width], [x, y], out));
     });
 }
 
@@ -250,11 +241,7 @@ impl SegmentSoftmax {
                                 *y = if *max == lowest { lowest } else { *x - *max };
                             }
                         }
-                        line_map::<T, LANES>(
-                            y,
-                            #[inline(always)]
-                            |x| x.exp(),
-                        );
+                        line_exp(y);
                         sums.fill(0.0);
                         for y in y.chunks_exact(heads.max(1)) {
                             sums.iter_mut().zip(y).for_each(|(sum, y)| *sum += y.to_f64());

@@ -5,7 +5,27 @@ use cotangent_engine::{Dual, Expression, Float, Program, Scalar, Trace, formulas
 
 /// Numbers that are all different, with the special ones among them.
 fn numbers<T: Float>(count: usize, seed: usize) -> Vec<T> {
-    let special = [0.0, -0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e-300, -1e-40, 1.0, -1.0, 1e30];
+    let special = [
+        0.0,
+        -0.0,
+        f64::NAN,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        1e-300,
+        -1e-40,
+        1.0,
+        -1.0,
+        1e30,
+        -0.9,
+        -0.3,
+        -1e-9,
+        1e-30,
+        0.2,
+        0.7,
+        0.99,
+        -1e3,
+        1e300,
+    ];
     (0..count)
         .map(|i| match (i + seed) % 7 {
             0 => T::nearest(special[(i / 7 + seed) % special.len()]),
@@ -72,6 +92,21 @@ fn programs_have_the_bits_of_their_expressions() {
     let expression = Expression::trace(2, slopes);
     agrees::<f64>("slopes", &expression, 2, 21);
     agrees::<f32>("slopes", &expression, 2, 21);
+}
+
+#[test]
+fn every_function_has_the_bits_of_single_numbers() {
+    macro_rules! all {
+        ($($f:ident)*) => { [$((stringify!($f), Expression::trace(1, |x| vec![x[0].$f()]))),*] };
+    }
+    let functions = all!(
+        abs sqrt exp exp_m1 ln ln_1p sin cos tan asin atan sinh cosh tanh asinh acosh atanh erf gelu
+        tanc arctanc sinc cosc arcsinc sigmoid softplus log_sigmoid
+    );
+    for (name, expression) in &functions {
+        agrees::<f64>(name, expression, 1, 1);
+        agrees::<f32>(name, expression, 1, 1);
+    }
 }
 
 /// Outputs that are inputs, constants, or one another.

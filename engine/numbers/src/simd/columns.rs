@@ -1,4 +1,5 @@
-//! Single operations on columns of numbers: what a [`Program`](crate::program::Program) is made of.
+//! Single operations on columns of numbers: what a [`Program`](crate::program::Program) is made of. Kernels
+//! of rows use the elementary functions: see [`apply`].
 //!
 //! Each operation is a loop over whole registers, compiled once for each element type and instruction set.
 //! So a formula is data here: nothing is compiled for it.
@@ -415,5 +416,41 @@ pub(crate) fn kernel_of<T: Storage>(operation: Operation) -> Kernel<T> {
     match operation {
         Operation::Arithmetic(operation) => arithmetic(operation),
         Operation::Elementary(operation) => elementary(operation),
+    }
+}
+
+/// Elementary functions of the elements of a line, in place. Where the function is a pair, the second results
+/// go to a second line.
+///
+/// It is a call, of which only a few instructions are compiled for an element type. It costs little beside a
+/// line of some registers.
+///
+/// # Panics
+/// If there are not as many lines as the function has results, or if they differ in length.
+#[inline(never)]
+pub(crate) fn apply<T: Storage, const M: usize>(function: Elementary, mut lines: [&mut [T]; M]) {
+    let operation = Operation::Elementary(function);
+    let len = lines[0].len();
+    assert!(operation.results() == M && lines.iter().all(|line| line.len() == len), "a line for each result");
+    let kernel = T::kernel_of(operation);
+    let mut operands = [0; 6];
+    for (m, operand) in operands[..M].iter_mut().enumerate() {
+        *operand = m as u16;
+    }
+    let whole = len / PIECE * PIECE;
+    let columns = lines.each_mut().map(|line| Column::from_mut(&mut line[..whole]));
+    // SAFETY: the kernel is for the instruction set in use. It writes the columns 0 to M - 1 and reads column
+    // 0, which the operands name. The columns are lines of their own, and each has `whole` elements, a number
+    // of whole pieces.
+    unsafe { kernel(&columns, &operands, whole) };
+    if len > whole {
+        let mut pieces = [[T::zero(); PIECE]; M];
+        pieces[0][..len - whole].copy_from_slice(&lines[0][whole..]);
+        let columns = pieces.each_mut().map(|piece| Column::from_mut(piece));
+        // SAFETY: as above; each column is one piece, which has room for whole registers.
+        unsafe { kernel(&columns, &operands, len - whole) };
+        for (line, piece) in lines.into_iter().zip(&pieces) {
+            line[whole..].copy_from_slice(&piece[..len - whole]);
+        }
     }
 }

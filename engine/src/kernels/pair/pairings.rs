@@ -174,7 +174,7 @@ fn subtracted<T: Storage>(x: &[T], y: &[T], width: usize, s: &mut [T]) {
                     s.fill(T::zero());
                     for (x, y) in x.iter().zip(columns.chunks_exact(m)) {
                         let x = Lanes::splat(*x);
-                        line_zip::<T, LANES>(
+                        line_zip(
                             s,
                             y,
                             #[inline(always)]

@@ -86,12 +86,15 @@ type LineOperation<T> = for<'t> fn(Var<'t, T>) -> Var<'t, T>;
 
 /// What reductions and normalisations compute from lines, and their gradients.
 pub(crate) fn digest<T: Float>(digest: &mut Digest) {
-    let operations: [(&str, LineOperation<T>); 6] = [
+    let operations: [(&str, LineOperation<T>); 9] = [
         ("sum", |x| x.sum_axis(-1)),
         ("mean", |x| x.mean_axis(-1)),
         ("norm", |x| x.norm_axis(-1)),
         ("logsumexp", |x| x.logsumexp(-1)),
+        ("logsumexp of columns", |x| x.logsumexp(0)),
         ("softmax", |x| x.softmax(-1)),
+        ("softmax of columns", |x| x.softmax(0)),
+        ("log softmax", |x| x.log_softmax(-1)),
         ("layer norm", |x| {
             let width = x.shape().width();
             let weights = x.tape().constant(&Tensor::from_fn([width], |i| T::nearest(1.0 + i as f64)));
