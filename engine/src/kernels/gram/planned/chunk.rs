@@ -12,7 +12,7 @@ use crate::kernels::gram::{GROUPS, Together, basis, rows_of_chunk, with_together
 use crate::kernels::operands::{Operand, Parameter};
 use crate::kernels::wedge;
 use crate::numbers::compensated::Compensated;
-use crate::numbers::simd::{Block, LANES, ask_ahead, asks_ahead, read};
+use crate::numbers::simd::{Block, LANES, ask_ahead, asks_ahead, dispatch_blocks, read};
 use crate::numbers::storage::Storage;
 
 /// How chunks of rows are laid out in memory.
@@ -49,7 +49,7 @@ impl Sizes {
 
 /// Basis vectors and numbers of a chunk of rows, up to [`GROUPS`] groups of [`ROWS`]. One `Chunk` serves all
 /// chunks of a call: values from an earlier chunk are overwritten or not read.
-pub(super) struct Chunk<'a, 'b, T, S> {
+pub(super) struct Chunk<'a, 'b, T> {
     plan: &'a RowPlan,
     pub(super) width: usize,
     /// Blocks of a vector.
@@ -73,7 +73,6 @@ pub(super) struct Chunk<'a, 'b, T, S> {
     pub(super) outputs: PerOutput,
     /// The parameters, of each group.
     pub(super) params: SmallVec<[[Number; PARAMS]; GROUPS]>,
-    block: PhantomData<S>,
 }
 
 /// A value for each invariant of each group.
@@ -91,9 +90,8 @@ pub(super) fn in_step<T>(vectors: &[Operand<'_, T>], end: usize) -> [bool; VECTO
     in_step
 }
 
-impl<'a, 'b, T: Storage, S: Block> Chunk<'a, 'b, T, S> {
+impl<'a, 'b, T: Storage> Chunk<'a, 'b, T> {
     /// For rows of `width` elements, in memory of these sizes.
-    #[inline(always)]
     pub(super) fn new(plan: &'a RowPlan, width: usize, sizes: Sizes, vectors: &'b mut [Together]) -> Self {
         let (groups, zero) = (sizes.groups(), Number::splat(0.0));
         Chunk {
@@ -110,13 +108,28 @@ impl<'a, 'b, T: Storage, S: Block> Chunk<'a, 'b, T, S> {
             upstream: smallvec![zero; groups * plan.outputs],
             outputs: smallvec![zero; groups * plan.outputs],
             params: smallvec![[zero; PARAMS]; groups],
-            block: PhantomData,
         }
     }
 
     /// Reads the row positions `at`; `upstream` has their cotangents one after another.
-    #[inline(always)]
+    ///
+    /// Both passes call it, so it is compiled once for them.
+    #[inline(never)]
     pub(super) fn read(
+        &mut self,
+        vectors: &[Operand<'a, T>],
+        in_step: &[bool; VECTORS],
+        parameters: &[Parameter<'_>],
+        at: Range<usize>,
+        upstream: Option<&[T]>,
+    ) {
+        dispatch_blocks!(S, self, |chunk| {
+            chunk.read_rows::<S>(vectors, in_step, parameters, at.clone(), upstream)
+        });
+    }
+
+    #[inline(always)]
+    fn read_rows<S: Block>(
         &mut self,
         vectors: &[Operand<'a, T>],
         in_step: &[bool; VECTORS],
@@ -133,7 +146,7 @@ impl<'a, 'b, T: Storage, S: Block> Chunk<'a, 'b, T, S> {
             }
         }
         for b in 0..plan.basis.len() {
-            self.fill(b, count);
+            self.fill::<S>(b, count);
         }
         for (g, params) in self.params[..count.div_ceil(ROWS)].iter_mut().enumerate() {
             let start = at.start + g * ROWS;
@@ -161,11 +174,11 @@ impl<'a, 'b, T: Storage, S: Block> Chunk<'a, 'b, T, S> {
         for g in 0..count.div_ceil(ROWS) {
             let first = g * ROWS;
             let rows = ROWS.min(count - first);
-            self.group(g, rows);
+            self.group::<S>(g, rows);
             let Some(upstream) = upstream else { continue };
             for o in 0..plan.outputs {
                 self.upstream[g * plan.outputs + o] = if plan.vector {
-                    S::sums(&self.dot(o, plan.basis.len(), g, Metric::Euclidean))
+                    S::sums(&self.dot::<S>(o, plan.basis.len(), g, Metric::Euclidean))
                 } else {
                     let mut cotangents = Number::splat(0.0);
                     for l in 0..rows {
@@ -179,7 +192,7 @@ impl<'a, 'b, T: Storage, S: Block> Chunk<'a, 'b, T, S> {
 
     /// Writes the coordinates of a basis vector.
     #[inline(always)]
-    fn fill(&mut self, b: usize, count: usize) {
+    fn fill<S: Block>(&mut self, b: usize, count: usize) {
         let (plan, blocks, width, v) = (self.plan, self.blocks, self.width, self.plan.vectors);
         let slot = &mut self.vectors[b * self.stride..][..self.stride];
         let horizontal = plan.metric == Metric::Horizontal;
@@ -223,7 +236,7 @@ impl<'a, 'b, T: Storage, S: Block> Chunk<'a, 'b, T, S> {
 
     /// Inner products of two vectors, of each row, before they are summed over the lanes of a block.
     #[inline(always)]
-    fn dot(&self, a: usize, b: usize, g: usize, metric: Metric) -> [S; ROWS] {
+    fn dot<S: Block>(&self, a: usize, b: usize, g: usize, metric: Metric) -> [S; ROWS] {
         let mut pairs = self.group_blocks(a, g).iter().zip(self.group_blocks(b, g));
         let mut sums = [S::splat(0.0); ROWS];
         if let Some((x, y)) = pairs.next() {
@@ -241,10 +254,10 @@ impl<'a, 'b, T: Storage, S: Block> Chunk<'a, 'b, T, S> {
 
     /// The inner products of two vectors, of each row, with twice the digits.
     #[inline(always)]
-    fn accurate(&self, a: usize, b: usize, g: usize, metric: Metric) -> Compensated<Number> {
+    fn accurate<S: Block>(&self, a: usize, b: usize, g: usize, metric: Metric) -> Compensated<Number> {
         if !T::COMPENSATED {
             let error = Number::splat(0.0);
-            return Compensated { sum: S::sums(&self.dot(a, b, g, metric)), error };
+            return Compensated { sum: S::sums(&self.dot::<S>(a, b, g, metric)), error };
         }
         let mut pairs = self.group_blocks(a, g).iter().zip(self.group_blocks(b, g));
         let mut sums = [Compensated::<S>::default(); ROWS];
@@ -263,14 +276,15 @@ impl<'a, 'b, T: Storage, S: Block> Chunk<'a, 'b, T, S> {
 
     /// The invariants of a group, of which there are `rows` rows.
     #[inline(always)]
-    fn group(&mut self, g: usize, rows: usize) {
+    fn group<S: Block>(&mut self, g: usize, rows: usize) {
         let (plan, metric) = (self.plan, self.plan.metric);
         for (position, &(a, b)) in plan.layout.pairs().iter().enumerate() {
-            self.dots[position] = S::sums(&self.dot(a, b, g, metric));
+            self.dots[position] = S::sums(&self.dot::<S>(a, b, g, metric));
         }
         for (k, invariant) in plan.invariants.iter().enumerate() {
             let at = g * plan.invariants.len() + k;
-            let (mut value, parts) = invariant.find(metric, &Group { chunk: self, g, rows });
+            let (mut value, parts) =
+                invariant.find(metric, &Group::<T, S> { chunk: self, g, rows, block: PhantomData });
             // Lanes without a row of their own repeat the first row.
             for l in rows..ROWS {
                 value.set(l, value.get(0));
@@ -283,7 +297,7 @@ impl<'a, 'b, T: Storage, S: Block> Chunk<'a, 'b, T, S> {
     /// The products of the [residuals](wedge::Residuals) of one row. `vectors`: the positions of a, b and c
     /// in the basis.
     #[inline(always)]
-    fn residuals(&self, vectors: [usize; 3], slopes: [f64; 2], row: usize) -> [S; 3] {
+    fn residuals<S: Block>(&self, vectors: [usize; 3], slopes: [f64; 2], row: usize) -> [S; 3] {
         let inputs = &self.inputs[row * self.plan.vectors..][..self.plan.vectors];
         let all = self.plan.basis;
         let basis = [all[vectors[0]], all[vectors[1]], all[vectors[2]]];
@@ -302,9 +316,10 @@ impl<'a, 'b, T: Storage, S: Block> Chunk<'a, 'b, T, S> {
 
 /// A group of a chunk, of which there are `rows` rows.
 struct Group<'c, 'a, 'b, T, S> {
-    chunk: &'c Chunk<'a, 'b, T, S>,
+    chunk: &'c Chunk<'a, 'b, T>,
     g: usize,
     rows: usize,
+    block: PhantomData<S>,
 }
 
 impl<'a, T: Storage, S: Block> Group<'_, 'a, '_, T, S> {
@@ -325,7 +340,7 @@ impl<T: Storage, S: Block> RowSums for Group<'_, '_, '_, T, S> {
 
     #[inline(always)]
     fn exact(&self, a: usize, b: usize, metric: Metric) -> Compensated<Number> {
-        self.chunk.accurate(a, b, self.g, metric)
+        self.chunk.accurate::<S>(a, b, self.g, metric)
     }
 
     #[inline(always)]
@@ -376,7 +391,7 @@ impl<T: Storage, S: Block> RowSums for Group<'_, '_, '_, T, S> {
             products,
             self.rows,
             #[inline(always)]
-            |l, slopes| self.chunk.residuals(vectors, slopes, self.g * ROWS + l),
+            |l, slopes| self.chunk.residuals::<S>(vectors, slopes, self.g * ROWS + l),
         )
     }
 
