@@ -111,21 +111,21 @@ pub(super) fn read_group<F, T, S, const V: usize, const B: usize, const I: usize
     T: Storage,
     S: Block,
 {
-    let (zero, reverse) = (S::splat(0.0), g.is_some());
+    let zero = S::splat(0.0);
     let paired = const { paired::<B>(&F::INVARIANTS) };
     let sums = const { sums::<F, V, B, I, O>() };
     let mut all_units = [Number::splat(0.0); B];
     for (l, row) in rows.iter().enumerate() {
         let units = units::<F, T, S, V, B, I, O>(row, width);
-        let (mut dots, mut upstream_sums) = ([[zero; B]; B], [zero; O]);
+        let mut dots = [[zero; B]; B];
         let (mut accurate, mut parts) = ([Compensated::<S>::default(); I], [[zero; 2]; I]);
         for_each_block(
             width,
             row,
-            g.filter(|_| F::VECTOR).map(|g| &g[l * width..][..width]),
+            None,
             true,
             #[inline(always)]
-            |c, inputs, g: S| {
+            |c, inputs, _| {
                 let basis = basis::<F, S, V, B, I, O>(inputs, c, width);
                 for a in 0..B {
                     for b in a..B {
@@ -149,11 +149,6 @@ pub(super) fn read_group<F, T, S, const V: usize, const B: usize, const I: usize
                         _ => {}
                     },
                 );
-                if F::VECTOR && reverse {
-                    for b in 0..O {
-                        upstream_sums[b] = upstream_sums[b] + basis[b] * g;
-                    }
-                }
             },
         );
         for a in 0..B {
@@ -186,17 +181,33 @@ pub(super) fn read_group<F, T, S, const V: usize, const B: usize, const I: usize
                 all_units[b].set(l, units[b]);
             }
         }
-        if let Some(g) = g {
+        let Some(g) = g else { continue };
+        if !F::VECTOR {
             for b in 0..O {
-                if F::VECTOR {
-                    found.sums[B * B + 2 * I + b][l].write(upstream_sums[b]);
-                } else {
-                    found.upstream[b].set(l, g[l].to_f64());
-                }
+                found.upstream[b].set(l, g[l].to_f64());
             }
+            continue;
+        }
+        // In a loop of its own: the forward pass would keep these sums in registers that it needs.
+        let mut upstream = [zero; O];
+        for_each_block(
+            width,
+            row,
+            Some(&g[l * width..][..width]),
+            false,
+            #[inline(always)]
+            |c, inputs, g: S| {
+                let basis = basis::<F, S, V, B, I, O>(inputs, c, width);
+                for b in 0..O {
+                    upstream[b] = upstream[b] + basis[b] * g;
+                }
+            },
+        );
+        for b in 0..O {
+            found.sums[B * B + 2 * I + b][l].write(upstream[b]);
         }
     }
-    if F::VECTOR && reverse {
+    if F::VECTOR && g.is_some() {
         for b in 0..O {
             found.upstream[b] = S::sums(&sums_at(&found.sums[B * B + 2 * I + b]));
         }
