@@ -49,7 +49,7 @@ impl<C: Serialize> Saved<C> {
     ///
     /// # Errors
     /// If the output cannot be written.
-    pub fn begin(&self, options: &RunOptions, is_own: impl Fn(&str) -> bool) -> Result<()> {
+    pub fn begin(&self, options: &RunOptions, is_own: &dyn Fn(&str) -> bool) -> Result<()> {
         options.set_aside(is_own)?;
         metrics::write_json(&options.out.join(CONFIG), self)
     }

@@ -31,12 +31,12 @@ impl RunOptions {
     ///
     /// # Errors
     /// If a file cannot be moved.
-    pub fn set_aside(&self, writes: impl Fn(&str) -> bool) -> Result<()> {
+    pub fn set_aside(&self, writes: &dyn Fn(&str) -> bool) -> Result<()> {
         if self.resume {
             return Ok(());
         }
         if let Some(directory) = &self.all_seeds {
-            output::set_aside(directory, &writes)?;
+            output::set_aside(directory, writes)?;
             // Without locks it was moved too.
             std::fs::create_dir_all(&self.out).map_err(AppError::io(&self.out))?;
         }

@@ -97,7 +97,7 @@ fn is_of_seed(directory: &Path, name: &str) -> bool {
 ///
 /// # Errors
 /// If a file cannot be moved.
-pub fn set_aside(directory: &Path, writes: impl Fn(&str) -> bool) -> Result<()> {
+pub fn set_aside(directory: &Path, writes: &dyn Fn(&str) -> bool) -> Result<()> {
     let entries = std::fs::read_dir(directory).map_err(AppError::io(directory))?;
     let names =
         entries.map(|entry| entry.map(|entry| entry.file_name())).collect::<std::io::Result<Vec<_>>>();
@@ -177,7 +177,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name);
         let write = |name: &str, text: &str| std::fs::write(path(name), text).unwrap();
-        let start = || set_aside(directory.path(), |name| name.starts_with("epoch-")).unwrap();
+        let start = || set_aside(directory.path(), &|name| name.starts_with("epoch-")).unwrap();
         write("metrics.json", "1");
         start();
         assert!(path("metrics.json").exists() && !path("previous-1").exists());
@@ -206,7 +206,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name);
         let held = hold(&path("seed-7")).unwrap();
-        let start = || set_aside(directory.path(), |_| false).unwrap();
+        let start = || set_aside(directory.path(), &|_| false).unwrap();
         start();
         assert!(!path("previous-1").exists(), "there is only a lock");
         drop(hold(&path("seed-8")).unwrap());

@@ -68,7 +68,7 @@ pub trait Task: Sync {
     /// If the output cannot be written, or a file belongs to another run.
     fn begin(&self, name: &str, options: &RunOptions) -> Result<()> {
         let _ = name;
-        options.set_aside(|name| Self::FILES.contains(&name))
+        options.set_aside(&|name| Self::FILES.contains(&name))
     }
 
     /// Gives the model what it needs for its first step. It is not called for a resumed run, which has it

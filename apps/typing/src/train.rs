@@ -176,7 +176,7 @@ impl<T: Float> Task for TypingTask<'_, T> {
     }
 
     fn begin(&self, name: &str, options: &RunOptions) -> Result<()> {
-        options.set_aside(|name| Self::FILES.contains(&name))?;
+        options.set_aside(&|name| Self::FILES.contains(&name))?;
         self.describe(name).write(&options.out)
     }
 

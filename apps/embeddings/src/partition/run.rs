@@ -286,7 +286,7 @@ fn set_aside(directory: &Path, graph: bool) -> Result<()> {
     if !directory.join(CHECKPOINT).exists() {
         return Ok(());
     }
-    output::set_aside(directory, |name| {
+    output::set_aside(directory, &|name| {
         WRITTEN.contains(&name) || parts::is_part(name) || graph && store::is_of_graph(name)
     })
 }

@@ -191,7 +191,7 @@ fn run<T: Shared>(
             }
         });
     trainer.check()?;
-    options.run.set_aside(|name| WRITTEN.contains(&name))?;
+    options.run.set_aside(&|name| WRITTEN.contains(&name))?;
     let last_pass = Cell::new(0.0);
     let step = |parameters: &mut Parameters<T>, sgd: &mut RiemannianSgd<T>, epoch: &mut Taken<'_>| {
         course.borrow_mut().forget_after(epoch.number);

@@ -119,7 +119,7 @@ pub fn classify(
     let out = &options.out;
     let _held = output::hold(out)?;
     let seeds: Vec<u64> = options::seeds(config.seed, config.seeds)?.collect();
-    options.set_aside(is_of_a_run)?;
+    options.set_aside(&is_of_a_run)?;
     let fingerprint = data.fingerprint();
     let name = output::fingerprint(&GraphConfig { seeds: 1, ..config.clone() }, fingerprint);
     let run = Run { data, config, score, options, fingerprint, name };

@@ -115,7 +115,7 @@ impl Task for LmTask<'_> {
     fn begin(&self, name: &str, options: &RunOptions) -> Result<()> {
         let (config, tokenizer) = (self.config.clone(), Some(self.vocabulary.fingerprint()));
         let saved = Saved { config, run: Some(name.to_owned()), tokenizer };
-        saved.begin(options, |name| Self::FILES.contains(&name))?;
+        saved.begin(options, &|name| Self::FILES.contains(&name))?;
         let path = options.out.join(Vocabulary::file(self.config.tokens));
         if options.resume { Ok(()) } else { self.vocabulary.save(&path) }
     }

@@ -170,7 +170,7 @@ impl<'a> Task for TransformerTask<'a> {
     fn begin(&self, name: &str, options: &RunOptions) -> Result<()> {
         let (config, tokenizer) = (self.config.clone(), Some(self.bpe.fingerprint()));
         let is_own = |name: &str| Self::FILES.contains(&name) || name.starts_with("epoch-");
-        Saved { config, run: Some(name.to_owned()), tokenizer }.begin(options, is_own)?;
+        Saved { config, run: Some(name.to_owned()), tokenizer }.begin(options, &is_own)?;
         if options.resume { Ok(()) } else { self.bpe.save(&options.out.join(TOKENIZER)) }
     }
 

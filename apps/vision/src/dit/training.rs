@@ -135,7 +135,7 @@ impl Task for DitTask<'_> {
     fn begin(&self, name: &str, options: &RunOptions) -> Result<()> {
         let config = Pictured::new(self.config, &self.data.pictures);
         let saved = Saved { config, run: Some(name.to_owned()), tokenizer: None };
-        saved.begin(options, |name| Self::FILES.contains(&name))
+        saved.begin(options, &|name| Self::FILES.contains(&name))
     }
 
     fn loss<'t>(&self, model: &DitModel, tape: &'t Tape<f32>, items: &[u32]) -> Result<Var<'t, f32>> {

@@ -91,7 +91,7 @@ impl Task for VitTask<'_> {
     fn begin(&self, name: &str, options: &RunOptions) -> Result<()> {
         let config = Pictured::new(self.config, self.data);
         let saved = Saved { config, run: Some(name.to_owned()), tokenizer: None };
-        saved.begin(options, |name| Self::FILES.contains(&name))
+        saved.begin(options, &|name| Self::FILES.contains(&name))
     }
 
     fn loss<'t>(&self, model: &VitModel, tape: &'t Tape<f32>, items: &[u32]) -> Result<Var<'t, f32>> {
