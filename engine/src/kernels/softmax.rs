@@ -40,9 +40,11 @@ fn exponentials<T: Storage, S: Block>(x: &mut [T]) -> f64 {
     max.to_f64() + sum.ln()
 }
 
-/// Narrow rows are worked on together, up to so many elements and rows.
-const TOGETHER: usize = 256;
-const MOST_ROWS: usize = 32;
+/// Narrow rows share a call for their exponentials: up to this many elements.
+const ELEMENTS_TOGETHER: usize = 256;
+
+/// Up to this many rows share a call.
+const ROWS_TOGETHER: usize = 32;
 
 /// Softmax, or its logarithm, of each row.
 pub(crate) struct Softmax {
@@ -81,14 +83,13 @@ impl Softmax {
 
     #[inline(always)]
     fn rows<T: Storage, S: Block>(&self, x: &[T], width: usize, out: &mut [T]) {
-        // Several narrow rows at a time: the exponentials are a call.
-        let together = (TOGETHER / width).clamp(1, MOST_ROWS) * width;
-        let mut largest = [T::zero(); MOST_ROWS];
+        let together = (ELEMENTS_TOGETHER / width).clamp(1, ROWS_TOGETHER) * width;
+        let mut largest = [T::zero(); ROWS_TOGETHER];
         for (x, out) in x.chunks(together).zip(out.chunks_mut(together)) {
             let rows = x.chunks_exact(width).zip(out.chunks_exact_mut(width));
             for ((x, y), largest) in rows.zip(&mut largest) {
                 *largest = line_max(x);
-                // Where all are −∞, they keep weights of 0.
+                // A row of −∞ stays as it is, and its weights become 0.
                 let shift = if largest.to_f64() == f64::NEG_INFINITY { T::zero() } else { *largest };
                 for (y, x) in y.iter_mut().zip(x) {
                     *y = *x - shift;

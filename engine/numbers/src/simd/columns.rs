@@ -419,11 +419,11 @@ pub(crate) fn kernel_of<T: Storage>(operation: Operation) -> Kernel<T> {
     }
 }
 
-/// Elementary functions of the elements of a line, in place. Where the function is a pair, the second results
-/// go to a second line.
+/// Replaces the elements of a line by an elementary function of them. A pair of functions has a second line,
+/// which is only written.
 ///
-/// It is a call, of which only a few instructions are compiled for an element type. It costs little beside a
-/// line of some registers.
+/// The function itself is compiled in this crate alone. A line of some registers takes much longer than the
+/// call.
 ///
 /// # Panics
 /// If there are not as many lines as the function has results, or if they differ in length.
