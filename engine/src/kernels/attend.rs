@@ -517,9 +517,11 @@ struct BackwardRow<'a, T> {
 }
 
 impl<T: Storage> BackwardRow<'_, T> {
-    /// Recomputes the weights, and finds the gradient of the scores. It is `p ∘ (u − ⟨g, out⟩)` for a
-    /// softmax, `p ∘ (1 − p) ∘ u` for the logistic function σ, and `p ∘ (u − ⟨g, out⟩) ∘ (1 − σ)` for a
-    /// softmax of ln σ.
+    /// Recomputes the weights, and finds the gradient of the scores. It is
+    ///
+    /// - `p ∘ (u − ⟨g, out⟩)` for a softmax,
+    /// - `p ∘ (1 − p) ∘ u` for the logistic function σ,
+    /// - `p ∘ (u − ⟨g, out⟩) ∘ (1 − σ)` for a softmax of ln σ.
     #[inline(always)]
     fn scores_gradient(self) {
         if self.weights == Weights::Sigmoid {
