@@ -33,12 +33,12 @@ pub mod prelude {
         Rows, Scalar, Shape, Sparsity, Storage, Tape, Tensor, Var, rng,
     };
     pub use cotangent_layers::{
-        Activation, AdaptiveEmbedding, AdaptiveSoftmax, Adjacency, Attend, Attention, AttentionPooling,
-        BatchNorm, BatchNorm2d, Bidirectional, Cell, Concat, Conv2d, ConvStack, Curvature, Dropout,
-        Embedding, Features, FeedForward, Geometry, GraphAttention, GraphConvolution, Gru, GyrovectorSpace,
-        Heads, LayerNorm, Linear, LogisticRegression, Lstm, Mask, MultiHeadAttention, PoincareLinear,
-        RelationNetwork, Rnn, Score, Sequence, StochasticDepth, UnidirectionalRegression, exp0, log0, loss,
-        score,
+        Activation, AdaptiveEmbedding, AdaptiveSoftmax, Adjacency, AnyGeometry, AnySpace, Attend, Attention,
+        AttentionPooling, BatchNorm, BatchNorm2d, Bidirectional, Cell, Concat, Conv2d, ConvStack, Curvature,
+        Dropout, Embedding, Features, FeedForward, Geometry, GraphAttention, GraphConvolution, Gru,
+        GyrovectorSpace, Heads, LayerNorm, Linear, LogisticRegression, Lstm, Mask, MultiHeadAttention,
+        PoincareLinear, RelationNetwork, Rnn, Score, Sequence, StochasticDepth, UnidirectionalRegression,
+        exp0, into_space, log0, loss, score,
     };
     pub use cotangent_manifolds::spaces::*;
     pub use cotangent_manifolds::{

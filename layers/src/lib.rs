@@ -47,8 +47,9 @@
 //! |---|---|
 //! | [`GyrovectorSpace`]: the operations that layers need of a geometry | `space/gyrovector_space.rs` |
 //! | [`Geometry`]: the geometry that a model is built in | `space/gyrovector_space.rs` |
-//! | [`exp0`], [`log0`]: between Euclidean and curved layers | `space/maps.rs` |
+//! | [`exp0`], [`log0`], [`into_space`]: between layers of different geometries | `space/maps.rs` |
 //! | [`Curvature`]: a curvature that is learned | `space/curvature.rs` |
+//! | [`AnyGeometry`]: a geometry that is chosen at run time | `space/any_geometry.rs` |
 //! | [`init`]: initial values of weights | `init.rs` |
 //! | [`PositionEmbedding`]: learned positions; [`position`]: sinusoidal ones | `position.rs` |
 //! | [`loss`]: losses over distances | `loss.rs` |
@@ -109,9 +110,10 @@ pub use recurrent::lstm::Lstm;
 pub use recurrent::rnn::Rnn;
 pub use recurrent::sequence::Sequence;
 pub use relation_network::{Matching, RelationNetwork, RelationSizes};
+pub use space::any_geometry::{AnyGeometry, AnySpace};
 pub use space::curvature::Curvature;
 pub use space::gyrovector_space::{Geometry, GyrovectorSpace};
-pub use space::maps::{exp0, log0};
+pub use space::maps::{exp0, into_space, log0};
 pub use stochastic_depth::StochasticDepth;
 pub use transformer::{DecoderLayer, EncoderLayer, NormOrder, TransformerSizes};
 

@@ -6,12 +6,11 @@ use cotangent::prelude::*;
 use cotangent_apps_common::curves::{self, Series};
 use cotangent_apps_common::disk::{self, Classes};
 use cotangent_apps_common::error::{AppError, Result};
-use cotangent_apps_common::geometry::{Geometry, SpaceModel};
+use cotangent_apps_common::geometry::{self, SpaceModel};
 
 use crate::config::Space;
 use crate::examples::Example;
-use crate::model::Located;
-use crate::model::space::{PartSpace, ball};
+use crate::model::space;
 use crate::train::TypingMetrics;
 use crate::typer::Typer;
 
@@ -38,7 +37,8 @@ pub fn hyperplanes<T: Float>(
     let space = typer.space();
     let mut rows = Vec::new();
     typer.for_batches(examples, |_, output| {
-        let x = in_space(output.text, space).to_tensor();
+        let space = space::geometry(space).on(output.text.coordinates().tape());
+        let x = into_space(space, output.text).coordinates().to_tensor();
         rows.extend(x.rows().map(|row| [row[0].to_f64(), row[1].to_f64()]));
     });
     let of_example = |example: &Example| {
@@ -72,14 +72,6 @@ pub fn hyperplanes<T: Float>(
     )
 }
 
-/// Points as they are in a geometry.
-fn in_space<'t, T: Float>(x: Located<'t, T>, space: Space) -> Var<'t, T> {
-    match space {
-        Space::Euclidean => *PartSpace::<T>::take(&Euclidean, x).coordinates(),
-        Space::Hyperbolic => *PartSpace::<T>::take(&ball(), x).coordinates(),
-    }
-}
-
 /// Draws queries and keys of the attention over contexts, projected to two dimensions: Figure 5.
 ///
 /// # Errors
@@ -104,7 +96,7 @@ pub fn queries_and_keys<T: Float>(path: &Path, typer: &Typer<T>, examples: &[Exa
     let points = Tensor::new([queries + keys, width], parts.concat());
     let hyperbolic = typer.description.config.spaces.attention == Space::Hyperbolic;
     let model = if hyperbolic { SpaceModel::Poincare } else { SpaceModel::Euclidean };
-    let layout = disk::layout(&points, Geometry::new(model, None)?)?;
+    let layout = disk::layout(&points, geometry::Geometry::new(model, None)?)?;
     let labels: Vec<u32> = (0..queries + keys).map(|i| u32::from(i < queries)).collect();
     disk::classes(
         path,

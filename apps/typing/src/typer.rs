@@ -16,6 +16,7 @@ use crate::config::{Space, TypingConfig};
 use crate::examples::{Characters, Example, wanted};
 use crate::mention::Mention;
 use crate::metrics::Figures;
+use crate::model::space::norm;
 use crate::model::{Counts, Output, TypingModel};
 use crate::types::Types;
 use crate::words::Words;
@@ -117,7 +118,7 @@ pub(crate) fn evaluate<T: Float>(
         let examples: Vec<&Example> = examples.iter().collect();
         tape.reset();
         let output = model.forward(tape, &Batch::new(&examples));
-        norms += output.text.norm().sum().item();
+        norms += norm(output.text).sum().item();
         output.logits.with_data(|logits| {
             for (example, logits) in examples.iter().zip(logits.chunks(types.len())) {
                 pairs.push((example.types.clone(), above(logits, least)?));

@@ -1,9 +1,11 @@
 //! Long short-term memory: Hochreiter & Schmidhuber 1997, with the forget gate of Gers, Schmidhuber,
 //! Cummins 2000; in gyrovector spaces by the pattern of Ganea, Bécigneul, Hofmann 2018, section 3.3.
 
+use std::ops::Range;
+
 use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Var};
-use cotangent_manifolds::{Euclidean, Module, Param, Steps};
+use cotangent_manifolds::{Euclidean, FactorVisitor, Module, Param, Steps};
 
 use crate::activation::Activation;
 use crate::init;
@@ -50,6 +52,19 @@ pub struct Lstm<M, T: Float = f32> {
     pub activation: Activation<T>,
 }
 
+/// Whether a manifold is Euclidean space. One that is chosen at run time is asked by its model.
+fn is_flat<M: Steps>(manifold: &M, dim: usize) -> bool {
+    struct Flat(bool);
+    impl FactorVisitor for Flat {
+        fn factor<M: Steps>(&mut self, _: &M, _: Range<usize>) {
+            self.0 &= M::FLAT;
+        }
+    }
+    let mut flat = Flat(true);
+    manifold.factors(0..manifold.ambient(dim), &mut flat);
+    flat.0
+}
+
 impl<M: Steps, T: Float> Lstm<M, T> {
     /// A layer of d-dimensional inputs and m-dimensional states: each U by [`init::glorot_uniform`], each
     /// W by [`init::orthogonal`], φ = tanh, the biases at the origin but for the forget gate's, which
@@ -63,7 +78,7 @@ impl<M: Steps, T: Float> Lstm<M, T> {
         let input = init::stacked(4, || init::glorot_uniform(m, d, rng));
         let hidden = init::stacked(4, || init::orthogonal(m, m, rng));
         let mut biases = origins(&manifold, &[4], m);
-        if M::FLAT {
+        if is_flat(&manifold, m) {
             biases.row_mut(FORGET).fill(T::one());
         }
         Lstm {

@@ -14,6 +14,7 @@ use cotangent_manifolds::{
 /// | [`Euclidean`]: the layer is the ordinary one | vectors |
 /// | the Poincaré ball, the projected sphere: [`KappaStereographic`] | points |
 /// | [`Curved`], a variable curvature: see [`Curvature`](crate::Curvature) | tangent vectors at the origin |
+/// | [`AnySpace`](crate::AnySpace), chosen at run time | as in the one that is chosen |
 pub trait GyrovectorSpace<'t, T: Float>: Copy + PartialEq + std::fmt::Debug {
     /// The manifold of the parameters that stand for points, such as biases.
     type Learned: Steps;
@@ -262,9 +263,10 @@ impl<'t, T: Float, S: Sign> GyrovectorSpace<'t, T> for KappaStereographic<S> {
     }
 }
 
-/// The geometry that a model is built in and owns: a manifold, or a [`Curvature`](crate::Curvature) that
-/// is learned with the model. Layers are built on [`manifold`](Self::manifold), and take points of the
-/// space that [`on`](Self::on) returns for a tape.
+/// The geometry that a model is built in and owns: a manifold, a [`Curvature`](crate::Curvature) that
+/// is learned with the model, or an [`AnyGeometry`](crate::AnyGeometry) that is chosen at run time. Layers
+/// are built on [`manifold`](Self::manifold), and take points of the space that [`on`](Self::on) returns for
+/// a tape.
 pub trait Geometry<T: Float>: Module<T> + Clone + Send + Sync + std::fmt::Debug {
     /// The manifold of the parameters that stand for points, such as biases.
     type Learned: Steps;

@@ -41,3 +41,28 @@ where
 {
     Point::new(Euclidean, x.manifold().log0(*x.coordinates()))
 }
+
+/// Takes points `[…, n]` into another space of the same type, such as [`AnySpace`](crate::AnySpace): by
+/// their logarithm at the origin, and [`exp0`] in that space. Points that are in that space already are
+/// returned unchanged. Between spaces of different types write `exp0(space, log0(x))`. Ganea et al. 2018,
+/// section 4.
+///
+/// ```
+/// use cotangent_engine::{Tape, Tensor};
+/// use cotangent_layers::{AnySpace, into_space};
+/// use cotangent_manifolds::{Euclidean, Point, PoincareBall};
+/// let tape = Tape::<f64>::new();
+/// let ball: AnySpace<f64> = PoincareBall::new(-1.0).into();
+/// let x = Point::new(ball, tape.constant(&Tensor::new([1, 2], vec![0.5, 0.0])));
+/// let v = into_space(Euclidean.into(), x);
+/// assert!((v.coordinates().to_tensor().data()[0] - 0.5_f64.atanh()).abs() < 1e-15);
+/// assert_eq!(into_space(ball, x).coordinates().to_tensor().data(), [0.5, 0.0]);
+/// ```
+#[track_caller]
+pub fn into_space<'t, G, T>(space: G, x: Point<G, Var<'t, T>>) -> Point<G, Var<'t, T>>
+where
+    G: GyrovectorSpace<'t, T>,
+    T: Float,
+{
+    if *x.manifold() == space { x } else { exp0(space, *log0(x).coordinates()) }
+}

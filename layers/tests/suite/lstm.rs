@@ -2,8 +2,8 @@
 //! lengths.
 
 use cotangent_engine::{Row, Tape, Tensor, rng};
-use cotangent_layers::{Bidirectional, Cell, Curvature, Geometry, Gru, GyrovectorSpace, Lstm};
-use cotangent_manifolds::{Euclidean, Manifold, Module, Steps};
+use cotangent_layers::{AnyGeometry, Bidirectional, Cell, Curvature, Geometry, Gru, GyrovectorSpace, Lstm};
+use cotangent_manifolds::{Euclidean, Manifold, Module, PoincareBall, Steps};
 
 use super::recurrent::{D, M, last, sequence, sequences};
 use super::*;
@@ -166,6 +166,12 @@ fn the_forget_gate_starts_open() {
     let learned = Lstm::<_, f64>::new(Curvature::<f64>::new(-1.0).manifold(), 2, 3, rng);
     assert_eq!(learned.biases.value(), &ones);
     assert_eq!(learned.with_biases_at_the_origin().biases.value(), &Tensor::zeros([4, 3]));
+    for geometry in [AnyGeometry::from(Euclidean), Curvature::<f64>::new(-1.0).into()] {
+        assert_eq!(Lstm::<_, f64>::new(geometry.manifold(), 2, 3, rng).biases.value(), &ones);
+    }
+    let curved = AnyGeometry::<f64>::from(PoincareBall::new(-1.0));
+    let chosen = Lstm::<_, f64>::new(curved.manifold(), 2, 3, rng);
+    assert_eq!(chosen.biases.value(), &Tensor::zeros([4, 3]));
     let curved = Lstm::<_, f64>::new(space(-1.0), 2, 3, rng);
     assert_eq!(curved.biases.value(), &Tensor::zeros([4, 3]));
     let names: Vec<String> = curved.state().into_iter().map(|(name, _)| name).collect();

@@ -9,6 +9,7 @@ use cotangent_manifolds::{Manifold, Module, Param, Path, Point, Steps, Stereogra
 use rand::RngExt;
 
 mod adaptive;
+mod any_geometry;
 mod attention;
 mod attention_laws;
 mod attention_masks;

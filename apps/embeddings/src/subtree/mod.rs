@@ -277,12 +277,11 @@ impl Task<'_> {
     fn fit(&self, ball: PoincareBall, config: &SubtreeConfig, device: &Device) -> Result<Fit> {
         let split = Split::new(self.labels, self.seed);
         let (task, split) = (self, &split);
-        match self.classifier {
-            Classifier::Hyperbolic => Fitting { geometry: ball, task, split, config, device }.fit(),
-            Classifier::Euclidean | Classifier::Log0 => {
-                Fitting { geometry: Euclidean, task, split, config, device }.fit()
-            }
-        }
+        let geometry = match self.classifier {
+            Classifier::Hyperbolic => ball.into(),
+            Classifier::Euclidean | Classifier::Log0 => Euclidean.into(),
+        };
+        Fitting { geometry, task, split, config, device }.fit()
     }
 
     /// The results of all seeds, of which this task has the first.
@@ -304,31 +303,28 @@ impl Task<'_> {
 }
 
 /// A fit that is under way.
-struct Fitting<'a, G> {
-    geometry: G,
+struct Fitting<'a> {
+    geometry: AnyGeometry<f64>,
     task: &'a Task<'a>,
     split: &'a Split,
     config: &'a SubtreeConfig,
     device: &'a Device,
 }
 
-impl<G> Fitting<'_, G>
-where
-    G: Steps + Module<f64> + Sync + for<'t> GyrovectorSpace<'t, f64, Learned = G>,
-{
+impl Fitting<'_> {
     /// Fits logistic regression to the training points and tests it on the test points. Each of the two
     /// classes has a hyperplane: Ganea et al. 2018, eq. 23.
     fn fit(&self) -> Result<Fit> {
         let mut rng = rng::stream(self.task.seed, "initial", 0);
-        let mut regression =
-            LogisticRegression::<G, f64>::new(self.geometry, self.task.points.width(), 2, &mut rng);
+        let (manifold, width) = (self.geometry.manifold(), self.task.points.width());
+        let mut regression = LogisticRegression::<SpaceForm, f64>::new(manifold, width, 2, &mut rng);
         let steps = match self.config.solver {
             Solver::Adam => self.by_adam(&mut regression)?,
             Solver::Lbfgs => self.by_lbfgs(&mut regression),
         };
         let logits = |nodes: &[u32]| {
             let (tape, (x, classes)) = (Tape::with_device(self.device.clone()), self.part(nodes));
-            let logits = regression.forward(Point::new(self.geometry, tape.constant(&x)));
+            let logits = regression.forward(Point::new(self.geometry.on(&tape), tape.constant(&x)));
             (loss(logits, &classes, self.weight()).item(), logits.top_k(1).1, classes)
         };
         let mut confusion = Confusion::new(2);
@@ -355,7 +351,7 @@ where
     }
 
     /// Trains on batches. Returns the number of steps.
-    fn by_adam(&self, regression: &mut LogisticRegression<G, f64>) -> Result<u64> {
+    fn by_adam(&self, regression: &mut LogisticRegression<SpaceForm, f64>) -> Result<u64> {
         let Fitting { geometry, split, config, .. } = self;
         let batches = Shuffled { items: split.train.len(), batch: config.batch, seed: self.task.seed };
         let steps = options::steps(config.epochs, batches.items.div_ceil(config.batch) as u64)?;
@@ -371,7 +367,11 @@ where
                 |regression, tape, items| {
                     let nodes: Vec<u32> = items.iter().map(|&item| split.train[item as usize]).collect();
                     let (x, classes) = self.part(&nodes);
-                    loss(regression.forward(Point::new(*geometry, tape.constant(&x))), &classes, weight)
+                    loss(
+                        regression.forward(Point::new(geometry.on(tape), tape.constant(&x))),
+                        &classes,
+                        weight,
+                    )
                 },
                 |_, _| Ok(0.0),
             )?;
@@ -379,17 +379,17 @@ where
     }
 
     /// Solves for the hyperplanes of all training points. Returns the largest number of iterations.
-    fn by_lbfgs(&self, regression: &mut LogisticRegression<G, f64>) -> u64 {
-        let (geometry, dim, weight) = (self.geometry, self.task.points.width(), self.weight());
+    fn by_lbfgs(&self, regression: &mut LogisticRegression<SpaceForm, f64>) -> u64 {
+        let (manifold, dim, weight) = (self.geometry.manifold(), self.task.points.width(), self.weight());
         let (x, classes) = self.part(&self.split.train);
         // The unknowns are the points of both hyperplanes, then their normals: p₀ p₁ a₀ a₁.
-        let manifold = Product::new(geometry, dim, Product::new(geometry, dim, Euclidean));
+        let manifold = Product::new(manifold, dim, Product::new(manifold, dim, Euclidean));
         let mut problem = Problem::on_device(self.device.clone(), manifold, |hyperplanes| {
             let row = *hyperplanes.coordinates();
             let half = |range| row.slice(0, range).reshape([2, dim]);
             let x = row.tape().constant(&x);
             let (p, a) = (half(0..2 * dim), half(2 * dim..4 * dim));
-            loss(GyrovectorSpace::logits(&geometry, x, p, a), &classes, weight)
+            loss(self.geometry.on(row.tape()).logits(x, p, a), &classes, weight)
         });
         let [p, a] = [regression.points.value().data(), regression.normals.value().data()];
         let start = Row::from([p, a].concat().as_slice());

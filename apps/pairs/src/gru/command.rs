@@ -38,8 +38,8 @@ pub const APP: Application = Application {
         ),
         (
             "`gru --model NAME …`; `gru --data prefix\\|snli\\|FILE …`",
-            "the six models of the paper's Table 1, or `--encoder`, `--body` and `--head` by themselves; \
-             other noise, SNLI, or your own labelled pairs of sentences",
+            "the six models of the paper's Table 1, or `--encoder`, `--body`, `--feed-forward-space` and \
+             `--head` by themselves; other noise, SNLI, or your own labelled pairs of sentences",
         ),
     ],
     writes: "`model.safetensors` (the best by validation), `curves.svg` and, in two dimensions, \
@@ -58,7 +58,7 @@ struct Cli {
     /// Train all models of Table 1 on PREFIX with a noise of 10, 30 and 50 %, and on SNLI if --path is
     /// given, and print the table. The results of each go to a subdirectory of --out.
     #[arg(long, help_heading = "Training")]
-    #[arg(conflicts_with_all = ["data", "noise", "model", "encoder", "body", "head"])]
+    #[arg(conflicts_with_all = ["data", "noise", "model", "encoder", "body", "feed_forward_space", "head"])]
     table: bool,
 }
 
@@ -168,7 +168,8 @@ fn run_with(cli: Cli) -> Result<()> {
     let architecture = cli.config.architecture;
     cli.config(architecture, cli.config.seed)?;
     cli.data.check()?;
-    let flat = [architecture.body, architecture.head] == [Space::Euclidean; 2];
+    let Architecture { body, feed_forward_space, head, .. } = architecture;
+    let flat = [body, feed_forward_space.unwrap_or(body), head] == [Space::Euclidean; 3];
     if cli.config.curvature.is_some() && !cli.table && flat {
         return Err(AppError::usage("--kappa: the model has no hyperbolic part"));
     }
@@ -248,7 +249,7 @@ fn report(metrics: &GruMetrics) {
         metrics.training.text(*pairs, "pairs"),
         100.0 * validation
     );
-    for (part, kappa) in ["body", "head"].iter().zip(metrics.learned_kappa) {
+    for (part, kappa) in ["body", "feed-forward layer", "head"].iter().zip(metrics.learned_kappa) {
         if let Some(kappa) = kappa {
             say!("learned curvature of the {part}: {kappa:.4}");
         }

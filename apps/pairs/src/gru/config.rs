@@ -55,18 +55,23 @@ impl Nonlinearity {
     }
 }
 
-/// The architecture of a model: its encoder, the geometry of words, encoders and feed-forward layer (the
-/// body), and the geometry of the logistic regression (the head).
+/// The architecture of a model: its encoder, the geometry of words and encoders (the body), that of the
+/// feed-forward layer, and that of the logistic regression (the head).
 #[derive(Args, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Architecture {
     /// The recurrent layer that reads the sentences [default: by --model].
     #[arg(long, value_enum, required = false, help_heading = "Model")]
     #[arg(default_value_ifs = by_model(|part| name(part.encoder)))]
     pub encoder: Encoder,
-    /// Geometry of word vectors, recurrent layers and feed-forward layer [default: by --model].
+    /// Geometry of word vectors and recurrent layers, and of the feed-forward layer if nothing else is said
+    /// [default: by --model].
     #[arg(long, value_enum, required = false, help_heading = "Model")]
     #[arg(default_value_ifs = by_model(|part| name(part.body)))]
     pub body: Space,
+    /// Geometry of the feed-forward layer [default: that of the body].
+    #[arg(long, value_enum, help_heading = "Model")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub feed_forward_space: Option<Space>,
     /// Geometry of the logistic regression, the last layer [default: by --model].
     #[arg(long, value_enum, required = false, help_heading = "Model")]
     #[arg(default_value_ifs = by_model(|part| name(part.head)))]
@@ -99,7 +104,8 @@ pub const TABLE_1: [Published; 6] = {
         head: Space,
         accuracies: [f64; 4],
     ) -> Published {
-        Published { name, architecture: Architecture { encoder, body, head }, accuracies }
+        let architecture = Architecture { encoder, body, feed_forward_space: None, head };
+        Published { name, architecture, accuracies }
     }
     [
         row("euclidean-rnn", Rnn, E, E, [79.34, 89.62, 81.71, 72.10]),
@@ -160,7 +166,7 @@ impl Protocol {
 /// Everything that determines the result of a run, except the data.
 #[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GruConfig {
-    /// A model of Table 1. --encoder, --body and --head override its parts.
+    /// A model of Table 1. --encoder, --body, --feed-forward-space and --head override its parts.
     #[arg(long, default_value = "hyperbolic-gru", help_heading = "Model")]
     #[arg(value_parser = TABLE_1.map(|row| row.name))]
     #[serde(skip)]
@@ -180,7 +186,8 @@ pub struct GruConfig {
     /// Sectional curvature of the hyperbolic parts; if it is learned, its initial value.
     #[arg(skip = -1.0)]
     pub kappa: f64,
-    /// Whether the curvatures are learned, one for the body and one for the head.
+    /// Whether the curvatures are learned: one for the body, one for the head, and one for the feed-forward
+    /// layer if it has a geometry of its own.
     #[arg(skip)]
     pub learn_kappa: bool,
     /// Nonlinearity of the recurrent cells [default: as in the authors' program, identity in hyperbolic
@@ -225,13 +232,30 @@ pub struct GruConfig {
 }
 
 impl GruConfig {
-    /// Fills in what follows from other options: the curvature, and the nonlinearity of the cells.
+    /// Fills in what follows from other options: the curvature, the nonlinearity of the cells, and that the
+    /// feed-forward layer has no geometry of its own if it has that of the body.
     pub fn complete(mut self) -> Self {
         if let Some(CurvatureOption { kappa, learned }) = self.curvature {
             (self.kappa, self.learn_kappa) = (kappa, learned);
         }
-        self.cell.get_or_insert(Nonlinearity::released(self.architecture.body));
+        let Architecture { body, feed_forward_space, .. } = &mut self.architecture;
+        *feed_forward_space = feed_forward_space.filter(|space| space != body);
+        self.cell.get_or_insert(Nonlinearity::released(*body));
         self
+    }
+
+    /// The geometry of a part of the model.
+    ///
+    /// # Errors
+    /// If the curvature is impossible.
+    pub(super) fn geometry<T: Float>(&self, space: Space) -> Result<AnyGeometry<T>> {
+        Ok(match space {
+            Space::Euclidean => Euclidean.into(),
+            Space::Hyperbolic if self.learn_kappa => Curvature::new(self.kappa).into(),
+            Space::Hyperbolic => PoincareBall::try_new(self.kappa)
+                .map_err(|error| AppError::usage(format!("--kappa: {error}")))?
+                .into(),
+        })
     }
 
     /// A lower bound on the number of a model's parameters, with so many words: the words, and two matrices

@@ -47,6 +47,7 @@ pub struct GruMetrics {
     pub test: f64,
     /// The confusion matrix of that model on the test pairs.
     pub confusion: Confusion,
-    /// Curvatures of body and head at the end, if they were learned.
-    pub learned_kappa: [Option<f64>; 2],
+    /// Curvatures of body, feed-forward layer and head at the end, where they were learned. A layer in the
+    /// geometry of the body has none of its own.
+    pub learned_kappa: [Option<f64>; 3],
 }

@@ -3,9 +3,10 @@
 use cotangent::layers::init;
 use cotangent::prelude::*;
 use cotangent_apps_common::confusion::Confusion;
+use cotangent_apps_common::error::Result;
 use cotangent_apps_common::padded::Padded;
 
-use super::{GruConfig, Protocol};
+use super::{Architecture, Encoder, GruConfig, Nonlinearity, Protocol};
 use crate::sentence_pairs::Pair;
 
 impl Protocol {
@@ -32,10 +33,10 @@ impl Protocol {
     /// Starts the layers behind the encoders in the authors' way: a matrix for each sentence and a normal for
     /// each class by themselves, and the point of the distance at the origin. The bias is added before the
     /// distance.
-    fn start_ends<T: Float, B: Manifold, H: Manifold>(
+    fn start_ends<T: Float>(
         self,
-        join: &mut Concat<B, T>,
-        regression: &mut LogisticRegression<H, T>,
+        join: &mut Concat<SpaceForm, T>,
+        regression: &mut LogisticRegression<SpaceForm, T>,
         rng: &mut rng::Rng,
     ) {
         for weight in &mut join.weights {
@@ -52,94 +53,118 @@ impl Protocol {
     }
 }
 
-/// A model of pairs of sentences, whatever its geometries and its encoder are.
-pub(super) trait Classifier<T: Float>: Module<T> + Sync {
-    /// The input points of the logistic regression, `[batch, dim]`, and its logits, `[batch, classes]`.
-    fn forward<'t>(&self, tape: &'t Tape<T>, sentences: &[Padded; 2]) -> [Var<'t, T>; 2];
+/// A recurrent layer that reads sentences.
+#[derive(Clone, Debug, Module)]
+pub(super) enum Reader<T: Float> {
+    Rnn(Rnn<SpaceForm, T>),
+    Gru(Gru<SpaceForm, T>),
+}
 
-    /// The points and the normals of the hyperplanes of the logistic regression, `[classes, dim]`.
-    fn hyperplanes<'t>(&self, tape: &'t Tape<T>) -> [Var<'t, T>; 2];
+impl<T: Float> Reader<T> {
+    fn new(manifold: SpaceForm, config: &GruConfig, rng: &mut rng::Rng) -> Self {
+        let (dim, protocol) = (config.dim, config.protocol);
+        let activation = config.cell.unwrap_or(Nonlinearity::Identity).activation();
+        match config.architecture.encoder {
+            Encoder::Rnn => {
+                let mut rnn = Rnn { activation, ..Rnn::new(manifold, dim, dim, rng) };
+                protocol.start(&mut rnn.hidden, dim, rng);
+                Reader::Rnn(rnn)
+            }
+            Encoder::Gru => {
+                let mut gru = Gru { activation, ..Gru::new(manifold, dim, dim, rng) };
+                protocol.start(&mut gru.gates, dim, rng);
+                protocol.start(&mut gru.hidden, dim, rng);
+                Reader::Gru(gru)
+            }
+        }
+    }
 
-    /// The curvatures that the body and the head have learned; `None` if they are fixed.
-    fn learned_kappa(&self) -> [Option<f64>; 2];
+    /// The state after the last word of each sentence.
+    fn last<'t>(&self, words: Sequence<'t, AnySpace<'t, T>, T>) -> Point<AnySpace<'t, T>, Var<'t, T>> {
+        match self {
+            Reader::Rnn(rnn) => rnn.forward(words),
+            Reader::Gru(gru) => gru.forward(words),
+        }
+        .last()
+    }
 }
 
 /// Two encoders, one for each sentence. Their final states, and the squared distance of these, go through a
-/// feed-forward layer into a logistic regression: Ganea et al. 2018, section 4, "Models architecture".
+/// feed-forward layer into a logistic regression: Ganea et al. 2018, section 4, "Models architecture". Points
+/// go from one geometry to another by log₀ and exp₀.
 #[derive(Clone, Debug, Module)]
-pub(super) struct GruModel<T: Float, B: Geometry<T>, H: Geometry<T>, C> {
-    pub(super) body: B,
-    pub(super) head: H,
-    pub(super) words: Embedding<B::Learned, T>,
-    first: C,
-    second: C,
-    pub(super) join: Concat<B::Learned, T>,
-    pub(super) regression: LogisticRegression<H::Learned, T>,
+pub(super) struct GruModel<T: Float> {
+    body: AnyGeometry<T>,
+    /// The geometry of the feed-forward layer; `None` for that of the body.
+    feed_forward_space: Option<AnyGeometry<T>>,
+    head: AnyGeometry<T>,
+    pub(super) words: Embedding<SpaceForm, T>,
+    first: Reader<T>,
+    second: Reader<T>,
+    pub(super) join: Concat<SpaceForm, T>,
+    pub(super) regression: LogisticRegression<SpaceForm, T>,
     #[module(skip)]
     feed_forward: Activation<T>,
 }
 
-impl<T: Float, B: Geometry<T>, H: Geometry<T>, C: Cell<B::Learned, T>> GruModel<T, B, H, C> {
-    pub(super) fn new(
-        body: B,
-        head: H,
-        cell: impl Fn(B::Learned, &mut rng::Rng) -> C,
-        config: &GruConfig,
-        [words, classes]: [usize; 2],
-    ) -> Self {
+impl<T: Float> GruModel<T> {
+    /// # Errors
+    /// If the configuration's curvature is impossible.
+    pub(super) fn new(config: &GruConfig, [words, classes]: [usize; 2]) -> Result<Self> {
         let (mut rng, dim) = (rng::stream(config.seed, "initial", 0), config.dim);
+        let Architecture { body, feed_forward_space, head, .. } = config.architecture;
+        let [body, head] = [config.geometry(body)?, config.geometry(head)?];
+        let feed_forward_space = feed_forward_space.map(|space| config.geometry(space)).transpose()?;
         let manifold = body.manifold();
+        let joined = feed_forward_space.as_ref().unwrap_or(&body).manifold();
+        let range = config.protocol.word_range(dim);
         let mut model = GruModel {
-            words: Embedding::uniform(
-                "words",
-                manifold,
-                words,
-                dim,
-                config.protocol.word_range(dim),
-                &mut rng,
-            ),
-            first: cell(manifold, &mut rng),
-            second: cell(manifold, &mut rng),
-            join: Concat::new(manifold, &[dim, dim], 1, dim, &mut rng),
+            words: Embedding::uniform("words", manifold, words, dim, range, &mut rng),
+            first: Reader::new(manifold, config, &mut rng),
+            second: Reader::new(manifold, config, &mut rng),
+            join: Concat::new(joined, &[dim, dim], 1, dim, &mut rng),
             regression: LogisticRegression::new(head.manifold(), dim, classes, &mut rng),
             feed_forward: config.feed_forward.activation(),
             body,
+            feed_forward_space,
             head,
         };
         config.protocol.start_ends(&mut model.join, &mut model.regression, &mut rng);
-        model
+        Ok(model)
     }
-}
 
-impl<T, B, H, C> Classifier<T> for GruModel<T, B, H, C>
-where
-    T: Float,
-    B: Geometry<T>,
-    H: Geometry<T>,
-    C: Cell<B::Learned, T>,
-{
-    fn forward<'t>(&self, tape: &'t Tape<T>, [first, second]: &[Padded; 2]) -> [Var<'t, T>; 2] {
+    /// The input points of the logistic regression, `[batch, dim]`, and its logits, `[batch, classes]`.
+    pub(super) fn forward<'t>(&self, tape: &'t Tape<T>, [first, second]: &[Padded; 2]) -> [Var<'t, T>; 2] {
         let (body, head) = (self.body.on(tape), self.head.on(tape));
-        let encode = |cell: &C, sentences: &Padded| {
+        let encode = |reader: &Reader<T>, sentences: &Padded| {
             let [len, batch] = sentences.shape();
             let words = body.points(self.words.forward(tape, &sentences.words));
-            cell.forward(Sequence::new(words.arrange([len, batch])).with_lengths(&sentences.lengths)).last()
+            reader.last(Sequence::new(words.arrange([len, batch])).with_lengths(&sentences.lengths))
         };
-        let (first, second) = (encode(&self.first, first), encode(&self.second, second));
-        let squared_distance = body.dist(*first.coordinates(), *second.coordinates()).square().insert_axis(1);
-        let joined = self.join.forward(&[first, second], Some(squared_distance));
-        // If body and head have the same geometry, this is the Möbius version of the nonlinearity.
+        let mut states = [encode(&self.first, first), encode(&self.second, second)];
+        let [first, second] = states.map(|state| *state.coordinates());
+        let squared_distance = body.dist(first, second).square().insert_axis(1);
+        if let Some(own) = &self.feed_forward_space {
+            let space = own.on(tape);
+            states = states.map(|state| into_space(space, state));
+        }
+        let joined = self.join.forward(&states, Some(squared_distance));
+        // If the layer and the head have the same geometry, this is the Möbius version of the nonlinearity.
         let inputs = exp0(head, self.feed_forward.apply(*log0(joined)));
         [*inputs.coordinates(), self.regression.forward(inputs)]
     }
 
-    fn hyperplanes<'t>(&self, tape: &'t Tape<T>) -> [Var<'t, T>; 2] {
+    /// The points and the normals of the hyperplanes of the logistic regression, `[classes, dim]`.
+    pub(super) fn hyperplanes<'t>(&self, tape: &'t Tape<T>) -> [Var<'t, T>; 2] {
         let points = self.head.on(tape).parameter(tape, &self.regression.points);
         [points, *self.regression.normals.on(tape)]
     }
 
-    fn learned_kappa(&self) -> [Option<f64>; 2] {
-        [learned_kappa(&self.body), learned_kappa(&self.head)]
+    /// The curvatures that body, feed-forward layer and head have learned; `None` where it is fixed, or the
+    /// layer's is that of the body.
+    pub(super) fn learned_kappa(&self) -> [Option<f64>; 3] {
+        let feed_forward = self.feed_forward_space.as_ref().and_then(AnyGeometry::learned_kappa);
+        [self.body.learned_kappa(), feed_forward, self.head.learned_kappa()]
     }
 }
 
@@ -155,7 +180,7 @@ const CLASSIFIED_TOGETHER: usize = 512;
 
 /// The confusion matrix of a model on these pairs.
 pub(super) fn classify<T: Float>(
-    model: &impl Classifier<T>,
+    model: &GruModel<T>,
     pairs: &[Pair],
     classes: usize,
     tape: &mut Tape<T>,
@@ -168,10 +193,4 @@ pub(super) fn classify<T: Float>(
         classes.iter().zip(logits.top_k(1).1).for_each(|(&class, found)| confusion.add(class, found));
     }
     confusion
-}
-
-/// The curvature that a geometry has learned; `None` if its curvature is fixed.
-fn learned_kappa<T: Float>(geometry: &impl Geometry<T>) -> Option<f64> {
-    let state = geometry.state();
-    state.first().map(|(_, kappa)| kappa.data()[0].to_f64())
 }

@@ -15,11 +15,9 @@ fn config(protocol: Protocol, seed: u64) -> GruConfig {
 /// The largest absolute values of 20 seeds: of a word, a matrix behind the encoders, the point of the
 /// distance and a normal.
 fn largest_starts(protocol: Protocol) -> [f64; 4] {
-    let ball = PoincareBall::new(-1.0);
     let mut largest = [0.0; 4];
     for seed in 0..20 {
-        let cell = |m, rng: &mut _| Gru::<PoincareBall, f64>::new(m, 5, 5, rng);
-        let model = GruModel::new(ball, ball, cell, &config(protocol, seed), [400, 2]);
+        let model = GruModel::<f64>::new(&config(protocol, seed), [400, 2]).unwrap();
         let values = [
             model.words.points.value(),
             model.join.weights[1].value(),
@@ -110,21 +108,17 @@ fn the_released_protocol_clips_each_matrix_by_itself() {
 #[test]
 fn the_released_protocol_adds_the_bias_before_the_distance() {
     let ball = PoincareBall::new(-1.0);
-    let model = |protocol| {
-        let cell = |m, rng: &mut _| Rnn::<PoincareBall, f64>::new(m, 5, 5, rng);
-        GruModel::new(ball, ball, cell, &config(protocol, 3), [4, 2])
-    };
     for (protocol, first) in [(Protocol::Adam, false), (Protocol::Released, true)] {
-        let mut join = model(protocol).join;
+        let mut join = GruModel::new(&config(protocol, 3), [4, 2]).unwrap().join;
         *join.bias.value_mut() = Tensor::new([5], vec![0.1, -0.2, 0.3, 0.0, 0.2]);
         *join.features[0].value_mut() = Tensor::new([5], vec![0.3, 0.2, -0.1, 0.4, 0.0]);
         let tape = Tape::new();
         let at = |seed: f64| tape.constant(&Tensor::from_fn([1, 5], |i| 0.2 * (seed + i as f64).sin()));
         let (x, y, distance) = (at(1.0), at(2.0), tape.constant(&Tensor::new([1, 1], vec![0.7])));
-        let found = join.forward(&[x, y].map(|x| Point::new(ball, x)), Some(distance));
+        let found = join.forward(&[x, y].map(|x| Point::new(AnySpace::from(ball), x)), Some(distance));
         let add = |x, y| GyrovectorSpace::add(&ball, x, y);
         let multiplied = |i: usize, x| GyrovectorSpace::matvec(&ball, *join.weights[i].on(&tape), x);
-        let point = |param| GyrovectorSpace::parameter(&ball, &tape, param);
+        let point = |param: &Param<SpaceForm, f64>| *param.on(&tape).coordinates();
         let sum = add(multiplied(0, x), multiplied(1, y));
         let bias = point(&join.bias);
         let feature = GyrovectorSpace::scale(&ball, distance.reshape([1]), point(&join.features[0]));

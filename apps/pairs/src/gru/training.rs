@@ -6,7 +6,7 @@ use std::path::Path;
 use cotangent::optim::train::{Goal, History};
 use cotangent::prelude::*;
 use cotangent_apps_common::disk::{self, Classes};
-use cotangent_apps_common::error::{AppError, Result};
+use cotangent_apps_common::error::Result;
 use cotangent_apps_common::metrics::Training;
 use cotangent_apps_common::options::RunOptions;
 use cotangent_apps_common::precision::Precision;
@@ -14,8 +14,8 @@ use cotangent_apps_common::task::{self, Recipe, Task, Trained};
 use cotangent_apps_common::{memory, output};
 
 use super::batches::PairBatches;
-use super::model::{Classifier, GruModel, classify, side_by_side};
-use super::{Architecture, Encoder, GruConfig, GruMetrics, Nonlinearity, Space};
+use super::model::{GruModel, classify, side_by_side};
+use super::{GruConfig, GruMetrics, Space};
 use crate::sentence_pairs::{Pair, SentencePairs};
 
 /// The picture of a model in two dimensions.
@@ -32,81 +32,33 @@ pub fn train(data: &SentencePairs, config: &GruConfig, options: &RunOptions) -> 
     config.check()?;
     memory::training(&[("dim", config.dim)], config.least_parameters(data.words.len()), config.precision)?;
     match config.precision {
-        Precision::F32 => Run { data, config, options }.in_precision::<f32>(),
-        Precision::F64 => Run { data, config, options }.in_precision::<f64>(),
+        Precision::F32 => in_precision::<f32>(data, config, options),
+        Precision::F64 => in_precision::<f64>(data, config, options),
     }
 }
 
-struct Run<'a> {
+/// Trains the model, tests the best one and writes all results, in the precision `T`.
+fn in_precision<T: Float>(
+    data: &SentencePairs,
+    config: &GruConfig,
+    options: &RunOptions,
+) -> Result<GruMetrics> {
+    let model = GruModel::new(config, [data.words.len(), data.classes.len()])?;
+    let _held = output::hold(&options.out)?;
+    task::fit(&GruTask::<T> { data, config, options, number: PhantomData }, model, options)
+}
+
+/// The training of a model of numbers `T`.
+struct GruTask<'a, T> {
     data: &'a SentencePairs,
     config: &'a GruConfig,
     options: &'a RunOptions,
+    number: PhantomData<T>,
 }
 
-impl Run<'_> {
-    /// Trains in the precision `T`: chooses the geometries of body and head.
-    fn in_precision<T: Float>(&self) -> Result<GruMetrics> {
-        let ball =
-            PoincareBall::try_new(self.config.kappa).map_err(|e| AppError::usage(format!("--kappa: {e}")))?;
-        let Architecture { body, head, .. } = self.config.architecture;
-        let learned_curvature = || Curvature::<T>::new(self.config.kappa);
-        use Space::{Euclidean as E, Hyperbolic as H};
-        match (body, head, self.config.learn_kappa) {
-            (E, E, _) => self.with::<T, _, _>(Euclidean, Euclidean),
-            (E, H, false) => self.with::<T, _, _>(Euclidean, ball),
-            (H, E, false) => self.with::<T, _, _>(ball, Euclidean),
-            (H, H, false) => self.with::<T, _, _>(ball, ball),
-            (E, H, true) => self.with::<T, _, _>(Euclidean, learned_curvature()),
-            (H, E, true) => self.with::<T, _, _>(learned_curvature(), Euclidean),
-            (H, H, true) => self.with::<T, _, _>(learned_curvature(), learned_curvature()),
-        }
-    }
-
-    /// Trains with these geometries: chooses the encoder.
-    fn with<T: Float, B: Geometry<T>, H: Geometry<T>>(&self, body: B, head: H) -> Result<GruMetrics> {
-        let (dim, sizes) = (self.config.dim, [self.data.words.len(), self.data.classes.len()]);
-        let protocol = self.config.protocol;
-        let activation = self.config.cell.unwrap_or(Nonlinearity::Identity).activation();
-        match self.config.architecture.encoder {
-            Encoder::Rnn => {
-                let cell = |m, rng: &mut _| {
-                    let mut rnn = Rnn { activation, ..Rnn::new(m, dim, dim, rng) };
-                    protocol.start(&mut rnn.hidden, dim, rng);
-                    rnn
-                };
-                self.fit(GruModel::new(body, head, cell, self.config, sizes))
-            }
-            Encoder::Gru => {
-                let cell = |m, rng: &mut _| {
-                    let mut gru = Gru { activation, ..Gru::new(m, dim, dim, rng) };
-                    protocol.start(&mut gru.gates, dim, rng);
-                    protocol.start(&mut gru.hidden, dim, rng);
-                    gru
-                };
-                self.fit(GruModel::new(body, head, cell, self.config, sizes))
-            }
-        }
-    }
-
-    /// Trains the model, tests the best one and writes all results.
-    fn fit<T: Float>(&self, model: impl Classifier<T>) -> Result<GruMetrics> {
-        let Run { data, config, options } = *self;
-        let _held = output::hold(&options.out)?;
-        task::fit(&GruTask { data, config, options, model: PhantomData }, model, options)
-    }
-}
-
-/// The training of a model `C`.
-struct GruTask<'a, T, C> {
-    data: &'a SentencePairs,
-    config: &'a GruConfig,
-    options: &'a RunOptions,
-    model: PhantomData<fn() -> (T, C)>,
-}
-
-impl<T: Float, C: Classifier<T>> GruTask<'_, T, C> {
+impl<T: Float> GruTask<'_, T> {
     /// Draws the hyperplanes of the logistic regression, and its input points for the first test pairs.
-    fn picture(&self, model: &C, title: &str, tape: &mut Tape<T>) -> Result<()> {
+    fn picture(&self, model: &GruModel<T>, title: &str, tape: &mut Tape<T>) -> Result<()> {
         const SHOWN: usize = 2000;
         let pairs: Vec<&Pair> = self.data.test.iter().take(SHOWN).collect();
         let (sentences, classes) = side_by_side(&pairs);
@@ -118,7 +70,10 @@ impl<T: Float, C: Classifier<T>> GruTask<'_, T, C> {
         };
         let kappa = match self.config.architecture.head {
             Space::Euclidean => 0.0,
-            Space::Hyperbolic => model.learned_kappa()[1].unwrap_or(self.config.kappa),
+            Space::Hyperbolic => {
+                let [.., head] = model.learned_kappa();
+                head.unwrap_or(self.config.kappa)
+            }
         };
         // With two classes, the hyperplane of the positive one is drawn.
         let hyperplanes: Vec<_> = rows(points).into_iter().zip(rows(normals)).collect();
@@ -139,10 +94,10 @@ impl<T: Float, C: Classifier<T>> GruTask<'_, T, C> {
     }
 }
 
-impl<T: Float, C: Classifier<T>> Task for GruTask<'_, T, C> {
+impl<T: Float> Task for GruTask<'_, T> {
     type Config = GruConfig;
     type Number = T;
-    type Model = C;
+    type Model = GruModel<T>;
     type Batches = PairBatches;
     type Metrics = GruMetrics;
 
@@ -169,19 +124,19 @@ impl<T: Float, C: Classifier<T>> Task for GruTask<'_, T, C> {
         Ok(Recipe { schedule, parts: [8, 32], ..Recipe::new(adam) })
     }
 
-    fn loss<'t>(&self, model: &C, tape: &'t Tape<T>, items: &[u32]) -> Result<Var<'t, T>> {
+    fn loss<'t>(&self, model: &GruModel<T>, tape: &'t Tape<T>, items: &[u32]) -> Result<Var<'t, T>> {
         let pairs: Vec<&Pair> = items.iter().map(|&i| &self.data.train[i as usize]).collect();
         let (sentences, classes) = side_by_side(&pairs);
         let [_, logits] = model.forward(tape, &sentences);
         Ok(loss::cross_entropy(logits, &classes, 0.0))
     }
 
-    fn validate(&self, model: &mut C, _: &History, tape: &mut Tape<T>) -> Result<f64> {
+    fn validate(&self, model: &mut GruModel<T>, _: &History, tape: &mut Tape<T>) -> Result<f64> {
         let SentencePairs { validation, classes, .. } = self.data;
         Ok(classify(model, validation, classes.len(), tape).accuracy())
     }
 
-    fn test(&self, model: &mut C, history: &History, tape: &mut Tape<T>) -> Result<GruMetrics> {
+    fn test(&self, model: &mut GruModel<T>, history: &History, tape: &mut Tape<T>) -> Result<GruMetrics> {
         let GruTask { data, config, options, .. } = *self;
         let confusion = classify(model, &data.test, data.classes.len(), tape);
         let (best_epoch, validation) = task::best::<Self>(history);

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use cotangent_apps_common::precision::Precision;
-use cotangent_apps_pairs::gru::{APP, GruMetrics, TABLE_1};
+use cotangent_apps_pairs::gru::{APP, GruMetrics, Space, TABLE_1, published};
 
 use crate::common::{App, Dir, bytes};
 use crate::shared::{self, scenarios::Training};
@@ -183,17 +183,51 @@ fn the_best_of_three_seeds_is_chosen_by_validation() {
 fn curvatures_are_learned() {
     let d = Dir::new();
     let file = echoes(&d);
-    for (body, head) in
-        [("hyperbolic", "hyperbolic"), ("euclidean", "hyperbolic"), ("hyperbolic", "euclidean")]
-    {
+    let (flat, curved) = ("euclidean", "hyperbolic");
+    for [body, layer, head] in [
+        [curved, curved, curved],
+        [flat, flat, curved],
+        [curved, curved, flat],
+        [flat, curved, flat],
+        [curved, flat, curved],
+    ] {
         let out = d.path("out");
-        let args =
-            ["--data", &file, "--out", &out, "--kappa", "learned:-0.5", "--body", body, "--head", head];
-        GRU.succeeds(&[&args[..], &SHORT[..]].concat());
+        let geometries = ["--body", body, "--feed-forward-space", layer, "--head", head];
+        let args = ["--data", &file, "--out", &out, "--kappa", "learned:-0.5"];
+        GRU.succeeds(&[&args[..], &geometries, &SHORT[..]].concat());
         let metrics = metrics(&out);
         let moved = metrics.learned_kappa.map(|kappa| kappa.is_some_and(|kappa| kappa != -0.5));
-        assert_eq!(moved, [body == "hyperbolic", head == "hyperbolic"], "{metrics:?}");
+        // A layer in the geometry of the body has the curvature of the body.
+        let own = layer == curved && body == flat;
+        assert_eq!(moved, [body == curved, own, head == curved], "{metrics:?}");
     }
+}
+
+/// Naming the geometry of the body changes nothing; another one trains another model.
+#[test]
+fn the_feed_forward_layer_can_have_a_geometry_of_its_own() {
+    let d = Dir::new();
+    let file = echoes(&d);
+    let run = |name: &str, more: &[&str]| {
+        let out = d.path(name);
+        let args = ["--data", &file, "--out", &out, "--model", "hyperbolic-gru"];
+        (GRU.run(&[&args[..], more, &SHORT[..]].concat()), out)
+    };
+    let trained = |name: &str, more: &[&str]| {
+        let (output, out) = run(name, more);
+        assert!(output.status.success(), "{output:?}");
+        (bytes(&out, "model.safetensors"), metrics(&out))
+    };
+    let (usual, metrics) = trained("usual", &[]);
+    assert_eq!(trained("named", &["--feed-forward-space", "hyperbolic"]).0, usual);
+    let (own, own_metrics) = trained("own", &["--feed-forward-space", "euclidean"]);
+    let (refused, _) = run("own", &["--resume"]);
+    let error = String::from_utf8(refused.stderr).unwrap();
+    assert!(error.contains("--feed-forward-space") && !refused.status.success(), "{error}");
+    assert_ne!(own, usual);
+    assert_eq!(own_metrics.config.architecture.feed_forward_space, Some(Space::Euclidean));
+    assert_eq!(metrics.config.architecture.feed_forward_space, None);
+    assert!(published(own_metrics.config.architecture, "PREFIX-10%").is_none());
 }
 
 #[test]

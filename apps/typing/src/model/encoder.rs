@@ -3,7 +3,7 @@
 use cotangent::layers::init;
 use cotangent::prelude::*;
 
-use super::space::{Located, PartSpace};
+use super::space::{Located, geometry};
 use crate::batches::{Batch, Padded};
 use crate::config::TypingConfig;
 
@@ -13,19 +13,18 @@ pub(super) const RANGE: f64 = 1e-4;
 /// Words of mentions through a linear layer, their characters through an RNN, words of contexts through a GRU
 /// in both directions.
 #[derive(Clone, Debug, Module)]
-pub(crate) struct Encoder<S, T: Float> {
-    #[module(skip)]
-    space: S,
+pub(crate) struct Encoder<T: Float> {
+    geometry: AnyGeometry<T>,
     /// W^M and b^M of eq. 5.
-    mention: Linear<S, T>,
+    mention: Linear<SpaceForm, T>,
     /// c of eq. 6: a point for each character.
-    characters: Embedding<S, T>,
+    characters: Embedding<SpaceForm, T>,
     /// Eq. 6.
-    rnn: Rnn<S, T>,
+    rnn: Rnn<SpaceForm, T>,
     /// Eq. 15.
-    context: Bidirectional<Gru<S, T>>,
+    context: Bidirectional<Gru<SpaceForm, T>>,
     /// Eq. 7, of the states of both directions.
-    concat: Concat<S, T>,
+    concat: Concat<SpaceForm, T>,
     #[module(skip)]
     dropout: Dropout,
 }
@@ -40,17 +39,13 @@ pub(crate) struct Encoded<'t, T: Float> {
     pub(crate) context: Located<'t, T>,
 }
 
-impl<S: PartSpace<T>, T: Float> Encoder<S, T> {
+impl<T: Float> Encoder<T> {
     /// For words of `width` dimensions and so many characters. All weights are drawn by Glorot's rule; biases
     /// start at the origin.
-    pub(crate) fn new(
-        space: S,
-        width: usize,
-        characters: usize,
-        config: &TypingConfig,
-        rng: &mut rng::Rng,
-    ) -> Self {
+    pub(crate) fn new(width: usize, characters: usize, config: &TypingConfig, rng: &mut rng::Rng) -> Self {
         let &TypingConfig { mention_dim, char_dim, context_dim, .. } = config;
+        let geometry = geometry(config.spaces.encoder);
+        let space = geometry.manifold();
         let mention = Linear::new(space, width, mention_dim, rng);
         let characters = Embedding::uniform("characters", space, characters, char_dim, RANGE, rng);
         // The RNN has no nonlinearity: appendix F.
@@ -67,7 +62,7 @@ impl<S: PartSpace<T>, T: Float> Encoder<S, T> {
         let context = Bidirectional { onward: gru(), backward: gru() };
         let concat = Concat::new(space, &[context_dim; 2], 0, 2 * context_dim, rng);
         let dropout = Dropout { rate: config.input_dropout };
-        Encoder { space, mention, characters, rnn, context, concat, dropout }
+        Encoder { geometry, mention, characters, rnn, context, concat, dropout }
     }
 
     /// Encodes a batch. `words` has the point of each word in the encoder's space.
@@ -75,14 +70,14 @@ impl<S: PartSpace<T>, T: Float> Encoder<S, T> {
         let states = self.rnn.forward(self.read_characters(tape, &batch.characters));
         let mention = self.mention.forward(self.read_words(tape, &batch.mention, words));
         Encoded {
-            mention: self.by_mention(Activation::TANH.forward(mention)),
-            characters: self.by_mention(states.points()),
-            context: self.by_mention(self.context(self.read_words(tape, &batch.context, words), batch)),
+            mention: by_mention(Activation::TANH.forward(mention)),
+            characters: by_mention(states.points()),
+            context: by_mention(self.context(self.read_words(tape, &batch.context, words), batch)),
         }
     }
 
     /// s_i = concat(h_i onward, h_i backward), for word i of each context: `[len, batch, 2 d_S]`.
-    fn context<'t>(&self, words: Point<S, Var<'t, T>>, batch: &Batch) -> Point<S, Var<'t, T>> {
+    fn context<'t>(&self, words: Located<'t, T>, batch: &Batch) -> Located<'t, T> {
         let words = Sequence::new(words).with_lengths(&batch.context.lengths);
         let [onward, backward] = self.context.forward(words);
         // The cell that reads from the end gives its state of the last word first.
@@ -90,25 +85,25 @@ impl<S: PartSpace<T>, T: Float> Encoder<S, T> {
     }
 
     /// The points of words, `[len, batch, width]`, some of their coordinates dropped while training.
-    fn read_words<'t>(&self, tape: &'t Tape<T>, padded: &Padded, words: &Tensor<T>) -> Point<S, Var<'t, T>> {
+    fn read_words<'t>(&self, tape: &'t Tape<T>, padded: &Padded, words: &Tensor<T>) -> Located<'t, T> {
         let width = words.width();
         let rows = tape.constant_with([padded.len, padded.batch(), width], |rows| {
             for (row, &word) in rows.chunks_mut(width).zip(&padded.numbers) {
                 row.copy_from_slice(words.row(word as usize));
             }
         });
-        self.dropout.forward(Point::new(self.space, rows))
+        self.dropout.forward(Point::new(self.geometry.on(tape), rows))
     }
 
-    fn read_characters<'t>(&self, tape: &'t Tape<T>, padded: &Padded) -> Sequence<'t, S, T> {
+    fn read_characters<'t>(&self, tape: &'t Tape<T>, padded: &Padded) -> Sequence<'t, AnySpace<'t, T>, T> {
         let points = self.characters.forward(tape, &padded.numbers);
         let points =
             points.coordinates().reshape([padded.len, padded.batch(), points.coordinates().shape().width()]);
-        Sequence::new(Point::new(self.space, points)).with_lengths(&padded.lengths)
+        Sequence::new(Point::new(self.geometry.on(tape), points)).with_lengths(&padded.lengths)
     }
+}
 
-    /// From `[len, batch, n]` to `[batch, len, n]`.
-    fn by_mention<'t>(&self, x: Point<S, Var<'t, T>>) -> Located<'t, T> {
-        self.space.give(Point::new(self.space, x.coordinates().permute(&[1, 0, 2])))
-    }
+/// From `[len, batch, n]` to `[batch, len, n]`.
+fn by_mention<'t, T: Float>(x: Located<'t, T>) -> Located<'t, T> {
+    Point::new(*x.manifold(), x.coordinates().permute(&[1, 0, 2]))
 }

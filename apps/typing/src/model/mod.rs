@@ -7,7 +7,7 @@
 //! | concatenation | 7 | `regression.rs` |
 //! | logistic regression | 10, 18 to 21 | `regression.rs` |
 //!
-//! Between two parts of different geometries points go by exp₀ or log₀: `space.rs`. The paper does not
+//! Between two parts of different geometries points go by exp₀ or log₀. The paper does not
 //! say to which part the concatenation of the GRU's states and the midpoint of the characters belong: here
 //! they belong to the encoder and to the attention.
 
@@ -21,19 +21,18 @@ use cotangent::prelude::*;
 use attention::Summaries;
 use encoder::Encoder;
 use regression::{Classifier, Joining};
-pub(crate) use space::Located;
-use space::{Part, ball, on_part};
+use space::Located;
 
 use crate::batches::Batch;
-use crate::config::{Space, TypingConfig};
+use crate::config::TypingConfig;
 
 /// The model. Its words are frozen: they are no parameters.
 #[derive(Clone, Debug, Module)]
 pub(crate) struct TypingModel<T: Float> {
-    encoder: Part<Encoder<Euclidean, T>, Encoder<PoincareBall, T>>,
-    attention: Part<Summaries<Euclidean, T>, Summaries<PoincareBall, T>>,
-    concatenation: Part<Joining<Euclidean, T>, Joining<PoincareBall, T>>,
-    mlr: Part<Classifier<Euclidean, T>, Classifier<PoincareBall, T>>,
+    encoder: Encoder<T>,
+    attention: Summaries<T>,
+    concatenation: Joining<T>,
+    mlr: Classifier<T>,
     #[module(skip)]
     words: Tensor<T>,
 }
@@ -62,47 +61,27 @@ impl<T: Float> TypingModel<T> {
     pub(crate) fn new(words: Tensor<T>, counts: Counts, config: &TypingConfig) -> Self {
         let rng = &mut rng::stream(config.seed, "initial", 0);
         let width = words.width();
-        let spaces = &config.spaces;
-        macro_rules! part {
-            ($space:expr, $manifold:ident => $new:expr) => {
-                match $space {
-                    Space::Euclidean => {
-                        let $manifold = Euclidean;
-                        Part::Euclidean($new)
-                    }
-                    Space::Hyperbolic => {
-                        let $manifold = ball();
-                        Part::Hyperbolic($new)
-                    }
-                }
-            };
-        }
         TypingModel {
-            encoder: part!(spaces.encoder, manifold => {
-                Encoder::new(manifold, width, counts.characters, config, rng)
-            }),
-            attention: part!(spaces.attention, manifold => Summaries::new(manifold, config, rng)),
-            concatenation: part!(spaces.concatenation, manifold => Joining::new(manifold, config, rng)),
-            mlr: part!(spaces.mlr, manifold => Classifier::new(manifold, counts.types, config, rng)),
+            encoder: Encoder::new(width, counts.characters, config, rng),
+            attention: Summaries::new(config, rng),
+            concatenation: Joining::new(config, rng),
+            mlr: Classifier::new(counts.types, config, rng),
             words,
         }
     }
 
     /// From a batch to logits.
     pub(crate) fn forward<'t>(&self, tape: &'t Tape<T>, batch: &Batch) -> Output<'t, T> {
-        let encoded = on_part!(&self.encoder, part => part.forward(tape, batch, &self.words));
-        let summarised = on_part!(&self.attention, part => part.forward(&encoded, batch));
-        let text = on_part!(&self.concatenation, part => part.forward(summarised.points));
-        let logits = on_part!(&self.mlr, part => part.forward(text));
+        let encoded = self.encoder.forward(tape, batch, &self.words);
+        let summarised = self.attention.forward(&encoded, batch);
+        let text = self.concatenation.forward(summarised.points);
+        let logits = self.mlr.forward(text);
         Output { text, logits, queries_and_keys: summarised.queries_and_keys }
     }
 
     /// The hyperplane of each type: a point, `[types, m]`, and a normal at the origin, `[types, m]`.
     pub(crate) fn hyperplanes(&self) -> [Tensor<f64>; 2] {
-        match &self.mlr {
-            Part::Euclidean(part) => part.hyperplanes(Space::Euclidean),
-            Part::Hyperbolic(part) => part.hyperplanes(Space::Hyperbolic),
-        }
+        self.mlr.hyperplanes()
     }
 
     /// Number of parameters of encoder, attention, concatenation and logistic regression.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::config::{AttentionWeights, Loss, Reduction, Regression, Size, Spaces, TypingConfig};
+use crate::config::{AttentionWeights, Loss, Reduction, Regression, Size, Space, Spaces, TypingConfig};
 use crate::examples::Example;
 use crate::loss::TypingLoss;
 use crate::mention::Mention;
@@ -98,7 +98,7 @@ fn every_ablation_has_its_shapes_and_gradients_of_all_parameters() {
         let batch = Batch::new(&examples);
         let output = model.forward(&tape, &batch);
         assert_eq!(output.text.coordinates().shape().axes(), [12, 7]);
-        assert_eq!(output.text.space(), config.spaces.concatenation);
+        assert_eq!(*output.text.manifold(), space::geometry(config.spaces.concatenation).on(&tape));
         assert_eq!(output.logits.shape().axes(), [12, TYPES]);
         let [queries, keys] = output.queries_and_keys.map(|x| x.coordinates().shape());
         assert_eq!((queries.axes(), &queries), (&[12, batch.context.len, 4][..], &keys));
@@ -206,8 +206,10 @@ fn positions_matter() {
 fn norms_are_distances_from_the_origin() {
     let tape = Tape::<f64>::new();
     let x = tape.constant(&Tensor::new([1, 2], vec![0.3, 0.4]));
-    assert!((Located::Flat(x).norm().item() - 0.5).abs() < 1e-15);
-    assert!((Located::Curved(x).norm().item() - 3.0_f64.ln()).abs() < 1e-15);
+    for (space, want) in [(Space::Euclidean, 0.5), (Space::Hyperbolic, 3.0_f64.ln())] {
+        let point = Point::new(space::geometry(space).on(&tape), x);
+        assert!((space::norm(point).item() - want).abs() < 1e-15);
+    }
 }
 
 /// Table 1 has 1.8 million parameters at BASE. With 10,331 types the logistic regression alone has more.

@@ -52,20 +52,20 @@ impl<T: Float> Input<T> {
 /// A network of graph convolutions, each in a space of its own. Their nonlinearity is `max(v, 0)` of tangent
 /// vectors at the origin, which leads from one space to the next.
 #[derive(Clone, Debug, Module)]
-pub(super) struct LinkModel<T: Float, G: Geometry<T>> {
+pub(super) struct LinkModel<T: Float> {
     /// The space of each layer, and of the result.
-    pub(super) spaces: Vec<G>,
-    layers: Vec<GraphConvolution<G::Learned, T>>,
+    pub(super) spaces: Vec<AnyGeometry<T>>,
+    layers: Vec<GraphConvolution<SpaceForm, T>>,
     #[module(skip)]
     decoder: FermiDirac,
 }
 
-impl<T: Float, G: Geometry<T>> LinkModel<T, G> {
+impl<T: Float> LinkModel<T> {
     /// For nodes with `width` features.
-    pub(super) fn new(geometry: impl Fn() -> G, width: usize, config: &LinkConfig) -> Self {
+    pub(super) fn new(geometry: impl Fn() -> AnyGeometry<T>, width: usize, config: &LinkConfig) -> Self {
         let mut rng = rng::stream(config.seed, "initial", 0);
-        let spaces: Vec<G> = (0..=LAYERS).map(|_| geometry()).collect();
-        let layer = |(i, space): (usize, &G)| {
+        let spaces: Vec<AnyGeometry<T>> = (0..=LAYERS).map(|_| geometry()).collect();
+        let layer = |(i, space): (usize, &AnyGeometry<T>)| {
             let width = if i == 0 { width } else { config.dim };
             let mut layer = GraphConvolution::new(space.manifold(), width, config.dim, &mut rng);
             layer.aggregation = config.aggregation.into();
@@ -109,7 +109,6 @@ impl<T: Float, G: Geometry<T>> LinkModel<T, G> {
 
     /// The curvatures, if they are learned.
     pub(super) fn learned_kappa(&self) -> Vec<f64> {
-        let values = self.spaces.iter().flat_map(|space| space.state());
-        values.map(|(_, kappa)| kappa.data()[0].to_f64()).collect()
+        self.spaces.iter().filter_map(AnyGeometry::learned_kappa).collect()
     }
 }

@@ -1,7 +1,5 @@
 //! Training and testing a model.
 
-use std::marker::PhantomData;
-
 use cotangent::optim::train::{Goal, History};
 use cotangent::prelude::*;
 use cotangent_apps_common::error::Result;
@@ -43,41 +41,36 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Trains in the precision `T`: chooses the geometry.
+    /// Trains the model in the precision `T`, tests the best one and writes all results.
     fn in_precision<T: Float>(&self) -> Result<LinkMetrics> {
-        match self.config.kappa {
-            None => self.fit::<T, _>(|| Euclidean),
-            Some(kappa) if kappa.learned => self.fit::<T, _>(|| Curvature::new(kappa.kappa)),
-            Some(kappa) => self.fit::<T, _>(|| PoincareBall::new(kappa.kappa)),
-        }
-    }
-
-    /// Trains the model, tests the best one and writes all results.
-    fn fit<T: Float, G: Geometry<T>>(&self, geometry: impl Fn() -> G) -> Result<LinkMetrics> {
         let Run { graph, config, options, ref split } = *self;
         let input = Input::<T>::new(graph, split, config)?;
         config.check_memory(graph.nodes(), input.width())?;
         let _held = output::hold(&options.out)?;
+        let geometry = || match config.kappa {
+            None => Euclidean.into(),
+            Some(kappa) if kappa.learned => Curvature::new(kappa.kappa).into(),
+            Some(kappa) => PoincareBall::new(kappa.kappa).into(),
+        };
         let model = LinkModel::new(geometry, input.width(), config);
-        let task = LinkTask { graph, config, options, split, input, geometry: PhantomData };
+        let task = LinkTask { graph, config, options, split, input };
         task::fit(&task, model, options)
     }
 }
 
-/// The training of a model of geometry `G`.
-struct LinkTask<'a, T: Float, G> {
+/// The training of a model.
+struct LinkTask<'a, T: Float> {
     graph: &'a LinkGraph,
     config: &'a LinkConfig,
     options: &'a RunOptions,
     split: &'a Split,
     input: Input<T>,
-    geometry: PhantomData<fn() -> G>,
 }
 
-impl<T: Float, G: Geometry<T>> Task for LinkTask<'_, T, G> {
+impl<T: Float> Task for LinkTask<'_, T> {
     type Config = LinkConfig;
     type Number = T;
-    type Model = LinkModel<T, G>;
+    type Model = LinkModel<T>;
     type Batches = WholeGraph;
     type Metrics = LinkMetrics;
 
@@ -101,13 +94,13 @@ impl<T: Float, G: Geometry<T>> Task for LinkTask<'_, T, G> {
         Ok(Recipe { parts: [1, 1], unit: "epoch", ..Recipe::new(RiemannianAdam::new(self.config.lr)?) })
     }
 
-    fn loss<'t>(&self, model: &LinkModel<T, G>, tape: &'t Tape<T>, epoch: &[u32]) -> Result<Var<'t, T>> {
+    fn loss<'t>(&self, model: &LinkModel<T>, tape: &'t Tape<T>, epoch: &[u32]) -> Result<Var<'t, T>> {
         let loss = model.loss(tape, &self.input, &self.split.epoch(epoch[0].into()));
         let decay = self.config.decay;
         Ok(if decay == 0.0 { loss } else { loss + model.squares(tape) * (decay / 2.0) })
     }
 
-    fn validate(&self, model: &mut LinkModel<T, G>, _: &History, tape: &mut Tape<T>) -> Result<f64> {
+    fn validate(&self, model: &mut LinkModel<T>, _: &History, tape: &mut Tape<T>) -> Result<f64> {
         Ok(evaluate(model, &self.input, &self.split.validation, tape))
     }
 
@@ -117,12 +110,7 @@ impl<T: Float, G: Geometry<T>> Task for LinkTask<'_, T, G> {
         history.best(Self::GOAL).is_some_and(|best| waited(best) >= self.config.patience)
     }
 
-    fn test(
-        &self,
-        model: &mut LinkModel<T, G>,
-        history: &History,
-        tape: &mut Tape<T>,
-    ) -> Result<LinkMetrics> {
+    fn test(&self, model: &mut LinkModel<T>, history: &History, tape: &mut Tape<T>) -> Result<LinkMetrics> {
         let LinkTask { graph, config, options, split, ref input, .. } = *self;
         let (best_epoch, validation) = task::best::<Self>(history);
         Ok(LinkMetrics {
@@ -146,12 +134,7 @@ impl<T: Float, G: Geometry<T>> Task for LinkTask<'_, T, G> {
 
 /// ROC AUC of held-out edges against other pairs, by their distances. NaN, which ends the training, if a
 /// distance is no number.
-fn evaluate<T: Float, G: Geometry<T>>(
-    model: &LinkModel<T, G>,
-    input: &Input<T>,
-    held_out: &HeldOut,
-    tape: &mut Tape<T>,
-) -> f64 {
+fn evaluate<T: Float>(model: &LinkModel<T>, input: &Input<T>, held_out: &HeldOut, tape: &mut Tape<T>) -> f64 {
     tape.reset();
     let pairs = [&held_out.edges[..], &held_out.others].concat();
     let distances = model.squared_distances(tape, input, &pairs).to_tensor();
