@@ -197,15 +197,20 @@ pub fn descended<M: Steps, T: Float>(
     })
 }
 
+/// Computes the lengths of steps, `[rows, 1]`, from the squared norms of the Riemannian gradients.
+type Length<'a, 't, T> = dyn FnMut(Var<'t, T>) -> Var<'t, T> + 'a;
+
+/// [`stepped`] on some manifold.
+type Stepped<'a, 't, T> = dyn Fn([Var<'t, T>; 3], &mut Length<'_, 't, T>) -> [Var<'t, T>; 2] + 'a;
+
 /// The equations of a step, given the points, their momenta and the coordinate gradients: the new points
-/// and momenta. `length` returns the lengths of the steps, `[rows, 1]`, from the squared norms of the
-/// Riemannian gradients.
+/// and momenta. It alone is compiled for each manifold, and not for each rule.
 fn stepped<'t, M: Steps, T: Float>(
     manifold: &M,
     [keep, take]: [f64; 2],
     motion: Motion,
     [x, momentum, g]: [Var<'t, T>; 3],
-    length: impl FnOnce(Var<'t, T>) -> Var<'t, T>,
+    length: &mut Length<'_, 't, T>,
 ) -> [Var<'t, T>; 2] {
     let gradient = manifold.egrad_to_rgrad(&x, &g);
     let square = manifold.inner(&x, &gradient, &gradient);
@@ -234,42 +239,55 @@ pub fn composed<M: Steps, U: Rule<K>, T: Float, const K: usize>(
     motion: Motion,
     rows: Moving<'_, T, K>,
 ) -> Result<(), usize> {
-    let (width, n) = (rows.width, rows.points.len() / rows.width);
     T::with_scratch_tape(|tape: &Tape<T>| {
-        let constant = |from: &[T]| tape.constant_with([n, width], |to| to.copy_from_slice(from));
-        let operands = [constant(rows.points), constant(rows.momenta), constant(rows.gradients)];
-        T::with_scratch((1 + K) * n, |scratch| {
-            let (lengths, moments) = scratch.split_at_mut(n);
-            let [moved, carried] = stepped(manifold, rule.blend(), motion, operands, |square| {
-                square.with_data(|square| {
-                    for i in 0..n {
-                        let old = std::array::from_fn(|k| rows.moments[k][i].to_f64());
-                        // In Minkowski space rounding may make the square of a vanishing vector negative.
-                        let square = square[i].to_f64();
-                        let (length, new) = rule.length(if square < 0.0 { 0.0 } else { square }, old);
-                        lengths[i] = T::nearest(length);
-                        for k in 0..K {
-                            moments[k * n + i] = T::nearest(new[k]);
-                        }
+        let stepped: &Stepped<'_, '_, T> =
+            &|operands, length| stepped(manifold, rule.blend(), motion, operands, length);
+        composed_of(tape, stepped, rule, rows)
+    })
+}
+
+/// The part of [`composed`] that is the same for all manifolds.
+#[inline(never)]
+fn composed_of<'t, U: Rule<K>, T: Float, const K: usize>(
+    tape: &'t Tape<T>,
+    stepped: &Stepped<'_, 't, T>,
+    rule: &U,
+    rows: Moving<'_, T, K>,
+) -> Result<(), usize> {
+    let (width, n) = (rows.width, rows.points.len() / rows.width);
+    let constant = |from: &[T]| tape.constant_with([n, width], |to| to.copy_from_slice(from));
+    let operands = [constant(rows.points), constant(rows.momenta), constant(rows.gradients)];
+    T::with_scratch((1 + K) * n, |scratch| {
+        let (lengths, moments) = scratch.split_at_mut(n);
+        let [moved, carried] = stepped(operands, &mut |square| {
+            square.with_data(|square| {
+                for i in 0..n {
+                    let old = std::array::from_fn(|k| rows.moments[k][i].to_f64());
+                    // In Minkowski space rounding may make the square of a vanishing vector negative.
+                    let square = square[i].to_f64();
+                    let (length, new) = rule.length(if square < 0.0 { 0.0 } else { square }, old);
+                    lengths[i] = T::nearest(length);
+                    for k in 0..K {
+                        moments[k * n + i] = T::nearest(new[k]);
                     }
-                });
-                tape.constant_with([n, 1], |to| to.copy_from_slice(lengths))
+                }
             });
-            moved.with_data(|moved| {
-                carried.with_data(|carried| {
-                    let bad = |row: &[T]| row.iter().any(|x| !x.is_finite());
-                    let bad_moment = |i: usize| (0..K).any(|k| !moments[k * n + i].is_finite());
-                    let mut rows_of = moved.chunks_exact(width).zip(carried.chunks_exact(width)).enumerate();
-                    if let Some((i, _)) = rows_of.find(|(i, (x, m))| bad(x) || bad(m) || bad_moment(*i)) {
-                        return Err(i);
-                    }
-                    rows.points.copy_from_slice(moved);
-                    rows.momenta.copy_from_slice(carried);
-                    for (k, to) in rows.moments.into_iter().enumerate() {
-                        to.copy_from_slice(&moments[k * n..(k + 1) * n]);
-                    }
-                    Ok(())
-                })
+            tape.constant_with([n, 1], |to| to.copy_from_slice(lengths))
+        });
+        moved.with_data(|moved| {
+            carried.with_data(|carried| {
+                let bad = |row: &[T]| row.iter().any(|x| !x.is_finite());
+                let bad_moment = |i: usize| (0..K).any(|k| !moments[k * n + i].is_finite());
+                let mut rows_of = moved.chunks_exact(width).zip(carried.chunks_exact(width)).enumerate();
+                if let Some((i, _)) = rows_of.find(|(i, (x, m))| bad(x) || bad(m) || bad_moment(*i)) {
+                    return Err(i);
+                }
+                rows.points.copy_from_slice(moved);
+                rows.momenta.copy_from_slice(carried);
+                for (k, to) in rows.moments.into_iter().enumerate() {
+                    to.copy_from_slice(&moments[k * n..(k + 1) * n]);
+                }
+                Ok(())
             })
         })
     })
@@ -316,10 +334,20 @@ pub fn on_tape<'t, M: Steps, U: Rule<K> + 'static, T: Float, const K: usize>(
     motion: Motion,
     rows: OnTape<'t, T, K>,
 ) -> OnTape<'t, T, K> {
+    on_tape_of(&|operands, length| stepped(manifold, rule.blend(), motion, operands, length), rule, rows)
+}
+
+/// The part of [`on_tape`] that is the same for all manifolds.
+#[inline(never)]
+fn on_tape_of<'t, U: Rule<K> + 'static, T: Float, const K: usize>(
+    stepped: &Stepped<'_, 't, T>,
+    rule: U,
+    rows: OnTape<'t, T, K>,
+) -> OnTape<'t, T, K> {
     let OnTape { points, momenta, moments, gradients } = rows;
     let (tape, n) = (points.tape(), points.shape().rows().elements());
     let mut new_moments = moments;
-    let [points, momenta] = stepped(manifold, rule.blend(), motion, [points, momenta, gradients], |square| {
+    let [points, momenta] = stepped([points, momenta, gradients], &mut |square| {
         let operands: Vec<Var<'t, T>> = std::iter::once(square.reshape([n, 1])).chain(moments).collect();
         let number = |which| tape.elementwise(Number { rule, which }, &operands);
         new_moments = std::array::from_fn(|k| number(1 + k));

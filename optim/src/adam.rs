@@ -183,11 +183,11 @@ impl Algorithm for Adam {
         if self.amsgrad {
             let rows = Moving { points, momenta, moments: [v, largest], gradients, width };
             let work = |rows: Moving<'_, T, 2>| manifold.step(&rule, motion, rows);
-            with_factor(rows, moments_per_row, &part, scale, work)
+            with_factor(rows, moments_per_row, &part, scale, &work)
         } else {
             let rows = Moving { points, momenta, moments: [v], gradients, width };
             let work = |rows: Moving<'_, T, 1>| manifold.step(&rule, motion, rows);
-            with_factor(rows, moments_per_row, &part, scale, work)
+            with_factor(rows, moments_per_row, &part, scale, &work)
         }
     }
 

@@ -7,6 +7,7 @@ use cotangent_manifolds::{Euclidean, PoincareBall, Steps};
 
 use crate::adam::Adaptive;
 use crate::sgd::HeavyBall;
+use crate::steps::host::{Part, Work, with_factor};
 
 struct Arguments<'a, T, const K: usize> {
     rows: [Moving<'a, T, K>; 2],
@@ -18,16 +19,31 @@ fn step<T: Float, U: Rule<K>, const K: usize>(rule: &U, ball: &PoincareBall, arg
     let _ = (ball.step(rule, motion, ball_rows), Euclidean.step(rule, motion, plane_rows));
 }
 
+type WithFactor<T, const K: usize> =
+    fn(Moving<'_, T, K>, usize, &Part, f64, &Work<'_, T, K>) -> Result<(), usize>;
+
 type Compiled<T> = (
     fn(&HeavyBall, &PoincareBall, Arguments<'_, T, 0>),
     fn(&Adaptive, &PoincareBall, Arguments<'_, T, 1>),
     fn(&Adaptive, &PoincareBall, Arguments<'_, T, 2>),
     fn(&PoincareBall, &mut [T], &[T], usize, f64) -> Result<(), usize>,
     fn(&Euclidean, &mut [T], &[T], usize, f64) -> Result<(), usize>,
+    WithFactor<T, 0>,
+    WithFactor<T, 1>,
+    WithFactor<T, 2>,
 );
 
 fn steps<T: Float>() -> Compiled<T> {
-    (step, step, step, PoincareBall::descend_rows, Euclidean::descend_rows)
+    (
+        step,
+        step,
+        step,
+        PoincareBall::descend_rows,
+        Euclidean::descend_rows,
+        with_factor,
+        with_factor,
+        with_factor,
+    )
 }
 
 /// Names the functions, so that they are compiled. Nobody needs to call it.

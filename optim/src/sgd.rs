@@ -116,12 +116,12 @@ impl Algorithm for Sgd {
         if steps.is_none() {
             let work =
                 |rows: Moving<'_, T, 0>| manifold.descend_rows(rows.points, rows.gradients, rows.width, rate);
-            return with_factor(rows, 0, &part, scale, work);
+            return with_factor(rows, 0, &part, scale, &work);
         }
         let rule = HeavyBall { momentum: self.momentum, rate };
         let motion = Motion { lookahead: self.lookahead, ..motion };
         let work = |rows: Moving<'_, T, 0>| manifold.step(&rule, motion, rows);
-        with_factor(rows, 0, &part, scale, work)
+        with_factor(rows, 0, &part, scale, &work)
     }
 
     fn step_on_tape<'t, M: Steps, T: Float>(

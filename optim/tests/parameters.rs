@@ -1,7 +1,10 @@
 //! Identity of parameters: which are the same and which are separate, and what optimisers keep for them.
 
 use cotangent_engine::{Gradients, Tape, Tensor};
-use cotangent_manifolds::{Euclidean, Module, Param, Path, PoincareBall, Visitor, VisitorMut};
+use cotangent_manifolds::{
+    Euclidean, Lorentz, Module, Param, Path, PoincareBall, ProjectedSphere, SpaceForm, Steps, Visitor,
+    VisitorMut,
+};
 use cotangent_optim::{
     Accumulated, Average, GradientSource, OptimError, RiemannianAdam, RiemannianSgd, clip,
 };
@@ -151,4 +154,50 @@ fn an_average_that_overflows_says_so() {
     x.value_mut().data_mut()[1] = -f32::MAX;
     let error = average.update(&x).unwrap_err();
     assert_eq!(error, OptimError::Average { param: "x".into(), row: 1 });
+}
+
+/// A manifold that is chosen at run time: the same bits as the manifold itself, with every kind of step.
+#[test]
+fn a_space_form_steps_as_its_model() {
+    fn moved<M: Steps>(
+        manifold: M,
+        mut step: impl FnMut(&mut Param<M, f64>, &Gradients<'_, f64>),
+    ) -> Vec<f64> {
+        let start = manifold.random_point::<f64>(3, 0.8, &mut cotangent_engine::rng::stream(5, 0, 0));
+        let mut x = Param::new("x", manifold, Tensor::new([1, start.len()], start.to_vec()));
+        for i in 0..3 {
+            let tape = Tape::new();
+            let weights = tape.constant(&Tensor::from_fn([1, start.len()], |k| ((i + k) as f64).cos()));
+            let gradients = tape.backward((*x.on(&tape).coordinates() * weights).sum());
+            step(&mut x, &gradients);
+        }
+        x.value().data().to_vec()
+    }
+    fn same<M: Steps + Into<SpaceForm>>(manifold: M) {
+        let adam = || RiemannianAdam::new(0.05).unwrap();
+        let sgd = || RiemannianSgd::new(0.05).unwrap();
+        let adams = [
+            adam(),
+            adam().amsgrad(),
+            adam().decay(0.1).unwrap(),
+            adam().sgd_on_curved(2.0).unwrap(),
+            adam().by_retraction(),
+        ];
+        for (i, adam) in adams.into_iter().enumerate() {
+            let [mut one, mut chosen] = [(); 2].map(|()| adam.clone());
+            let want = moved(manifold, |x, gradients| one.step(x, gradients).unwrap());
+            let found = moved(manifold.into(), |x, gradients| chosen.step(x, gradients).unwrap());
+            assert_eq!(found, want, "{manifold:?}: {i}");
+        }
+        for (i, sgd) in [sgd(), sgd().momentum(0.5).unwrap()].into_iter().enumerate() {
+            let [mut one, mut chosen] = [(); 2].map(|()| sgd.clone());
+            let want = moved(manifold, |x, gradients| one.step(x, gradients).unwrap());
+            let found = moved(manifold.into(), |x, gradients| chosen.step(x, gradients).unwrap());
+            assert_eq!(found, want, "{manifold:?}: {i}");
+        }
+    }
+    same(Euclidean);
+    same(PoincareBall::new(-1.0));
+    same(Lorentz::new(-0.5));
+    same(ProjectedSphere::new(1.0));
 }

@@ -10,11 +10,16 @@ use cotangent_manifolds::steps::Moving;
 /// intermediate results.
 const TASK: usize = 4096;
 
+/// What is done to rows. It returns the first row whose result would not be finite. A trait object, so that
+/// what divides rows and copies them is not compiled for each manifold.
+pub(crate) type Work<'a, T, const K: usize> = dyn Fn(Moving<'_, T, K>) -> Result<(), usize> + Sync + 'a;
+
 /// Runs `work` on all rows, in parallel. Rows do not depend on each other, so the split does not change
 /// the result.
+#[inline(never)]
 pub(crate) fn for_each<T: Float, const K: usize>(
     rows: Moving<'_, T, K>,
-    work: &(impl Fn(Moving<'_, T, K>) -> Result<(), usize> + Sync),
+    work: &Work<'_, T, K>,
 ) -> Result<(), usize> {
     let (width, n) = (rows.width, rows.gradients.len() / rows.width);
     if n * width <= TASK || n == 1 {
@@ -141,12 +146,13 @@ pub(crate) struct Part {
 /// Runs `work` on one factor of the rows, with gradients multiplied by `scale`. If the factor spans the
 /// whole rows, it works in place; otherwise on a gathered copy, which is written back if all went well.
 /// `rows.momenta` may be empty.
+#[inline(never)]
 pub(crate) fn with_factor<T: Float, const K: usize>(
     rows: Moving<'_, T, K>,
     moments_per_row: usize,
     part: &Part,
     scale: f64,
-    work: impl Fn(Moving<'_, T, K>) -> Result<(), usize> + Sync,
+    work: &Work<'_, T, K>,
 ) -> Result<(), usize> {
     let scaled = |rows: Moving<'_, T, K>| {
         if scale == 1.0 {
