@@ -15,11 +15,12 @@ use crate::optimiser::Optimiser;
 use crate::state::State;
 
 /// Increase this when [`Content`] changes, the text of a manifold in it, or what an application of this
-/// workspace keeps as its progress. Since version 8 applications keep their configuration as text.
-const VERSION: u32 = 8;
+/// workspace keeps as its progress. Since version 9 a trainer keeps the description of its run as JSON.
+const VERSION: u32 = 9;
 
+/// What a checkpoint holds.
 #[derive(Serialize, Deserialize)]
-struct Content<P> {
+pub(crate) struct Content<P> {
     element: String,
     algorithm: String,
     /// Every setting that a step of the algorithm depends on, by name.
@@ -27,7 +28,7 @@ struct Content<P> {
     /// The instruction set that the run used: see [`instruction_set`].
     instruction_set: String,
     params: Vec<Saved>,
-    progress: P,
+    pub(crate) progress: P,
 }
 
 /// A parameter with its state. Elements are little-endian.
@@ -79,30 +80,7 @@ pub fn save<A: Algorithm, T: Float, N: Module<T>, P: Serialize>(
     optimiser: &Optimiser<A, T>,
     progress: &P,
 ) -> Result<(), CheckpointError> {
-    let mut params = Vec::new();
-    module.each(|path, param| {
-        let state = optimiser.states.get(&param.id()).map(|state| SavedState {
-            steps: state.steps,
-            momenta: encode(state.momenta.data()),
-            moments: state.moments.iter().map(|v| encode(v.data())).collect(),
-        });
-        params.push(Saved {
-            name: param.called(path).to_owned(),
-            manifold: param.manifold_text(),
-            shape: param.value().shape().axes().iter().map(|&n| n as u64).collect(),
-            points: encode(param.value().data()),
-            state,
-        });
-    });
-    let content = Content {
-        element: T::NAME.to_owned(),
-        algorithm: A::NAME.to_owned(),
-        settings: optimiser.settings(),
-        instruction_set: cotangent_engine::instruction_set(),
-        params,
-        progress,
-    };
-    checkpoint::save(file, VERSION, &content)
+    Content::new(module, optimiser, progress).write(file)
 }
 
 /// Reads a checkpoint into a module and an optimiser, and returns the caller's progress. Build both as
@@ -120,10 +98,125 @@ pub fn load<A: Algorithm, T: Float, N: Module<T>, P: DeserializeOwned>(
     module: &mut N,
     optimiser: &mut Optimiser<A, T>,
 ) -> Result<P, CheckpointError> {
-    let content: Content<P> = checkpoint::load(file, VERSION)?;
-    let (theirs, ours) = (content.instruction_set.clone(), cotangent_engine::instruction_set());
-    let progress = read(content, module, optimiser)
-        .map_err(|message| CheckpointError::Content { path: file.to_path_buf(), message })?;
+    Content::<P>::read(file)?.into_model(file, module, optimiser)
+}
+
+/// Reads only the caller's progress: to build the model from it, or to see which run a checkpoint
+/// belongs to.
+///
+/// # Errors
+/// If the file cannot be read, is damaged, or holds another type of progress.
+pub fn progress<P: DeserializeOwned>(file: &File) -> Result<P, CheckpointError> {
+    Ok(Content::<P>::read(file)?.progress)
+}
+
+/// The instruction set that a checkpoint's run used, as named by [`cotangent_engine::instruction_set`].
+/// On another one, the run may go on with other bits.
+///
+/// # Errors
+/// As [`progress`], with this type of progress.
+pub fn instruction_set<P: DeserializeOwned>(file: &File) -> Result<String, CheckpointError> {
+    Ok(Content::<P>::read(file)?.instruction_set)
+}
+
+impl<P> Content<P> {
+    /// The content for a module, an optimiser and the caller's progress.
+    pub(crate) fn new<A: Algorithm, T: Float>(
+        module: &impl Module<T>,
+        optimiser: &Optimiser<A, T>,
+        progress: P,
+    ) -> Self {
+        let mut params = Vec::new();
+        module.each(|path, param| {
+            let state = optimiser.states.get(&param.id()).map(|state| SavedState {
+                steps: state.steps,
+                momenta: encode(state.momenta.data()),
+                moments: state.moments.iter().map(|v| encode(v.data())).collect(),
+            });
+            params.push(Saved {
+                name: param.called(path).to_owned(),
+                manifold: param.manifold_text(),
+                shape: param.value().shape().axes().iter().map(|&n| n as u64).collect(),
+                points: encode(param.value().data()),
+                state,
+            });
+        });
+        Content {
+            element: T::NAME.to_owned(),
+            algorithm: A::NAME.to_owned(),
+            settings: optimiser.settings(),
+            instruction_set: cotangent_engine::instruction_set(),
+            params,
+            progress,
+        }
+    }
+
+    /// Writes it to a file, atomically.
+    pub(crate) fn write(&self, file: &File) -> Result<(), CheckpointError>
+    where
+        P: Serialize,
+    {
+        checkpoint::save(file, VERSION, self)
+    }
+
+    /// Reads it from a file.
+    pub(crate) fn read(file: &File) -> Result<Self, CheckpointError>
+    where
+        P: DeserializeOwned,
+    {
+        checkpoint::load(file, VERSION)
+    }
+
+    /// Moves it into a module and an optimiser, which stay as they are if it is of others. Returns the
+    /// caller's progress.
+    pub(crate) fn into_model<A: Algorithm, T: Float>(
+        self,
+        file: &File,
+        module: &mut impl Module<T>,
+        optimiser: &mut Optimiser<A, T>,
+    ) -> Result<P, CheckpointError> {
+        self.load(module, optimiser)
+            .map_err(|message| CheckpointError::Content { path: file.to_path_buf(), message })?;
+        warn_of_instruction_set(file, &self.instruction_set);
+        Ok(self.progress)
+    }
+
+    fn load<A: Algorithm, T: Float>(
+        &self,
+        module: &mut impl Module<T>,
+        optimiser: &mut Optimiser<A, T>,
+    ) -> Result<(), String> {
+        for (what, found, ours) in
+            [("elements", &*self.element, T::NAME), ("optimiser", &*self.algorithm, A::NAME)]
+        {
+            if found != ours {
+                return Err(format!("{what} {found:?}, this run has {ours:?}"));
+            }
+        }
+        same_settings(&self.settings, &optimiser.settings())?;
+        let moments = optimiser.algorithm.keeps(Motion::default()).unwrap_or(0);
+        let mut decode = Decode { saved: self.params.iter(), moments, done: Vec::new(), outcome: Ok(()) };
+        module.each(|path, param| decode.next(path, param));
+        decode.outcome?;
+        if let Some(saved) = decode.saved.next() {
+            return Err(format!("parameter {:?} is not in this model", saved.name));
+        }
+        let mut decoded = decode.done.into_iter();
+        module.each_mut(|_, param| {
+            let (points, state) = decoded.next().expect("as many as were decoded");
+            *param.value_mut() = points;
+            match state {
+                Some(state) => optimiser.states.insert(param.id(), state),
+                None => optimiser.states.remove(&param.id()),
+            };
+        });
+        Ok(())
+    }
+}
+
+/// Says so if a checkpoint was written on another instruction set.
+fn warn_of_instruction_set(file: &File, theirs: &str) {
+    let ours = cotangent_engine::instruction_set();
     if theirs != ours {
         // A failure to write this line must not stop the run.
         let _ = writeln!(
@@ -133,59 +226,6 @@ pub fn load<A: Algorithm, T: Float, N: Module<T>, P: DeserializeOwned>(
             file.display()
         );
     }
-    Ok(progress)
-}
-
-/// Reads only the caller's progress: to build the model from it, or to see which run a checkpoint
-/// belongs to.
-///
-/// # Errors
-/// If the file cannot be read, is damaged, or holds another type of progress.
-pub fn progress<P: DeserializeOwned>(file: &File) -> Result<P, CheckpointError> {
-    let content: Content<P> = checkpoint::load(file, VERSION)?;
-    Ok(content.progress)
-}
-
-/// The instruction set that a checkpoint's run used, as named by [`cotangent_engine::instruction_set`].
-/// On another one, the run may go on with other bits.
-///
-/// # Errors
-/// As [`progress`], with this type of progress.
-pub fn instruction_set<P: DeserializeOwned>(file: &File) -> Result<String, CheckpointError> {
-    let content: Content<P> = checkpoint::load(file, VERSION)?;
-    Ok(content.instruction_set)
-}
-
-fn read<A: Algorithm, T: Float, N: Module<T>, P>(
-    content: Content<P>,
-    module: &mut N,
-    optimiser: &mut Optimiser<A, T>,
-) -> Result<P, String> {
-    for (what, found, ours) in
-        [("elements", &*content.element, T::NAME), ("optimiser", &*content.algorithm, A::NAME)]
-    {
-        if found != ours {
-            return Err(format!("{what} {found:?}, this run has {ours:?}"));
-        }
-    }
-    same_settings(&content.settings, &optimiser.settings())?;
-    let moments = optimiser.algorithm.keeps(Motion::default()).unwrap_or(0);
-    let mut decode = Decode { saved: content.params.iter(), moments, done: Vec::new(), outcome: Ok(()) };
-    module.each(|path, param| decode.next(path, param));
-    decode.outcome?;
-    if let Some(saved) = decode.saved.next() {
-        return Err(format!("parameter {:?} is not in this model", saved.name));
-    }
-    let mut decoded = decode.done.into_iter();
-    module.each_mut(|_, param| {
-        let (points, state) = decoded.next().expect("as many as were decoded");
-        *param.value_mut() = points;
-        match state {
-            Some(state) => optimiser.states.insert(param.id(), state),
-            None => optimiser.states.remove(&param.id()),
-        };
-    });
-    Ok(content.progress)
 }
 
 /// Checks that an optimiser's settings are those of the checkpoint. Names the first one that differs.

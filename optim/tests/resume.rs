@@ -288,13 +288,13 @@ fn damaged_and_hostile_checkpoints_are_refused_and_change_nothing() {
         message();
     }
     // Files with a correct checksum: one with a name of 2⁵⁰ bytes, one with a point off its manifold.
-    cotangent_engine::files::checkpoint::save(&file, 8, &(1_u64 << 50)).unwrap();
+    cotangent_engine::files::checkpoint::save(&file, 9, &(1_u64 << 50)).unwrap();
     assert!(message().ends_with("LimitExceeded"));
     // A file of an earlier version.
-    for version in [1, 2, 3, 4, 5, 6, 7] {
+    for version in [1, 2, 3, 4, 5, 6, 7, 8] {
         cotangent_engine::files::checkpoint::save(&file, version, &(1_u64 << 50)).unwrap();
         let found = message();
-        let want = format!("checkpoint of version {version}, this program reads version 8");
+        let want = format!("checkpoint of version {version}, this program reads version 9");
         assert!(found.ends_with(&want), "{found}");
     }
     let mut other = Model::<f64>::new(5);

@@ -167,7 +167,7 @@ fn checkpoints_of_another_run_are_refused() {
         };
         Trainer::for_run(1, name.to_owned(), same).directory(directory.path())
     };
-    let train = |mut trainer: Trainer<'_, String>| {
+    let train = |mut trainer: Trainer<'_>| {
         let (mut weights, mut adam) = start();
         trainer.run(&mut weights, &mut adam, &BATCHES, loss, |_, _| Ok(0.0))
     };
@@ -175,9 +175,19 @@ fn checkpoints_of_another_run_are_refused() {
     let error = train(trainer_of("two").resume(true)).unwrap_err().to_string();
     assert!(error.contains(CHECKPOINT) && error.ends_with("this is one, not two"), "{error}");
     assert!(train(trainer_of("one").resume(true)).is_ok());
+    let undescribed = Trainer::new(1).directory(directory.path()).resume(true);
+    let error = train(undescribed).unwrap_err().to_string();
+    assert!(error.contains("a run of another kind: invalid type: string \"one\", expected unit"), "{error}");
     let message =
         train(trainer_of("one").directory(directory.path().join(CHECKPOINT))).unwrap_err().to_string();
     assert!(message.contains(CHECKPOINT), "{message}");
+}
+
+/// JSON has no NaN: it would be read back as something else.
+#[test]
+#[should_panic(expected = "the description of a run is JSON that can be read back: invalid type: null")]
+fn a_description_without_json_is_rejected() {
+    let _ = Trainer::for_run(1, f64::NAN, |_, _| Ok(()));
 }
 
 /// After a training that keeps the best model, the model is the best one, in memory and in the file.

@@ -109,9 +109,8 @@ pub fn difference<C: TrainingConfig>(theirs: &C, ours: &C) -> Option<String> {
     C::difference(&serde_json::json!(theirs), &serde_json::json!(ours))
 }
 
-/// What a checkpoint says of its run: the configuration as JSON, and the fingerprint of the data. It is one
-/// type for all applications, because a trainer is compiled for it.
-pub type RunText = (String, u32);
+/// What a checkpoint says of its run: the configuration as JSON, and the fingerprint of the data.
+type RunText = (String, u32);
 
 /// Checks that a checkpoint is of a run of this configuration on this data.
 fn same_run<C: TrainingConfig>(found: &RunText, ours: &RunText) -> std::result::Result<(), String> {
@@ -125,7 +124,7 @@ fn same_run<C: TrainingConfig>(found: &RunText, ours: &RunText) -> std::result::
 ///
 /// # Panics
 /// If the configuration cannot be written as JSON.
-pub fn trainer<'a, C: TrainingConfig>(config: &C, data: u32, run: &RunOptions) -> Trainer<'a, RunText> {
+pub fn trainer<'a, C: TrainingConfig>(config: &C, data: u32, run: &RunOptions) -> Trainer<'a> {
     let (epochs, seed) = config.epochs_and_seed();
     let text = serde_json::to_string(config).expect("a configuration as JSON");
     let mut trainer = Trainer::for_run(epochs, (text, data), same_run::<C>);

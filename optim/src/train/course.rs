@@ -1,14 +1,15 @@
 //! A training under way.
 
+use std::path::Path;
 use std::time::Instant;
 
 use cotangent_engine::Float;
+use cotangent_engine::files::checkpoint::CheckpointError;
 use cotangent_manifolds::Module;
-use serde::Serialize;
 
 use crate::algorithm::Algorithm;
 use crate::average::Average;
-use crate::checkpoint;
+use crate::checkpoint::Content;
 use crate::error::OptimError;
 use crate::optimiser::Optimiser;
 use crate::train::batches::Batches;
@@ -50,16 +51,21 @@ impl Taken<'_> {
     }
 }
 
+/// Writes a checkpoint. It depends on no type of the model, so encoding is compiled once.
+fn save(path: &Path, content: &Content<&State>) -> Result<(), CheckpointError> {
+    content.write(path)
+}
+
 /// The validation of a model after an epoch.
 type Evaluate<'r, N> = dyn FnMut(&mut N, &History) -> Result<f64, TrainError> + 'r;
 
 /// A training under way: how it is done, what is trained, and how far it has come.
-pub(super) struct Course<'r, 'a, R, A, T: Float, N> {
-    trainer: &'r mut Trainer<'a, R>,
+pub(super) struct Course<'r, 'a, A, T: Float, N> {
+    trainer: &'r mut Trainer<'a>,
     task: Task<'r, A, T, N>,
     /// The learning rate, of which the schedule says a factor.
     rate: f64,
-    pub(super) state: State<R>,
+    pub(super) state: State,
     average: Option<Average<T>>,
     pub(super) checkpoints: Option<Checkpoints>,
     /// When it started or was resumed, the seconds before that, and the weight of the items since.
@@ -68,9 +74,8 @@ pub(super) struct Course<'r, 'a, R, A, T: Float, N> {
     weight_done: f64,
 }
 
-impl<'r, 'a, R, A, T, N> Course<'r, 'a, R, A, T, N>
+impl<'r, 'a, A, T, N> Course<'r, 'a, A, T, N>
 where
-    R: Clone + Serialize,
     A: Algorithm,
     T: Float,
     N: Module<T>,
@@ -78,10 +83,10 @@ where
     /// Starts or goes on from a state, with this learning rate. Writes the first checkpoint, if there are to
     /// be any.
     pub(super) fn new(
-        trainer: &'r mut Trainer<'a, R>,
+        trainer: &'r mut Trainer<'a>,
         task: Task<'r, A, T, N>,
         rate: f64,
-        state: State<R>,
+        state: State,
     ) -> Result<Self, TrainError> {
         let mut average = trainer.settings.average.map(Average::exponential).transpose()?;
         if let (Some(average), Some(saved)) = (&mut average, &state.average) {
@@ -91,7 +96,7 @@ where
             Some(directory) => {
                 std::fs::create_dir_all(directory).map_err(TrainError::io(directory))?;
                 Some(Checkpoints::new(directory, trainer.unit, state.history.steps, |path| {
-                    checkpoint::save(path, task.model, task.optimiser, &state)
+                    save(path, &Content::new(task.model, task.optimiser, &state))
                 })?)
             }
             None => None,
@@ -204,9 +209,8 @@ where
         let Some(checkpoints) = &mut self.checkpoints else { return Ok(()) };
         if due || checkpoints.due(self.trainer.checkpoint_every) {
             self.state.average = self.average.as_ref().map(|average| average.state(self.task.model));
-            let (Task { model, optimiser, .. }, state) = (&self.task, &self.state);
-            checkpoints
-                .write(state.history.steps, |path| checkpoint::save(path, *model, *optimiser, state))?;
+            let content = Content::new(self.task.model, self.task.optimiser, &self.state);
+            checkpoints.write(self.state.history.steps, |path| save(path, &content))?;
         }
         Ok(())
     }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Algorithm;
 use crate::average::AverageState;
-use crate::checkpoint;
+use crate::checkpoint::Content;
 use crate::data_parallel::DataParallel;
 use crate::error::OptimError;
 use crate::exchange::Exchange;
@@ -107,10 +107,14 @@ type Display<'a> = Box<dyn FnMut(Progress<'_>) + 'a>;
 
 type Stop<'a> = Box<dyn Fn(&History) -> bool + 'a>;
 
+/// Compares the description of a checkpoint's run with this one; the error says what differs.
+type SameRun<'a> = Box<dyn Fn(&str) -> Result<(), String> + 'a>;
+
 /// What a checkpoint holds besides the model and the optimiser.
 #[derive(Clone, Serialize, Deserialize)]
-pub(super) struct State<R> {
-    run: R,
+pub(super) struct State {
+    /// The description of the run, as JSON.
+    run: String,
     settings: Settings,
     pub(super) history: History,
     /// Finished batches of the current epoch.
@@ -121,7 +125,7 @@ pub(super) struct State<R> {
     pub(super) average: Option<AverageState>,
 }
 
-/// What must be the same when a run is resumed, besides the caller's `R`.
+/// What must be the same when a run is resumed, besides the caller's description of it.
 #[derive(Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(super) struct Settings {
     pub(super) seed: u64,
@@ -133,12 +137,10 @@ pub(super) struct Settings {
 }
 
 /// Trains a model: see [`train`](crate::train) for an example.
-///
-/// `R` describes a run, so that only the same run continues from its checkpoint.
-pub struct Trainer<'a, R = ()> {
-    run: R,
-    /// Compares a checkpoint's run with this one; the error says what differs.
-    same: fn(&R, &R) -> Result<(), String>,
+pub struct Trainer<'a> {
+    /// The description of the run, as JSON.
+    run: String,
+    same: SameRun<'a>,
     pub(super) epochs: u64,
     pub(super) schedule: Schedule,
     pub(super) settings: Settings,
@@ -154,17 +156,40 @@ pub struct Trainer<'a, R = ()> {
     pub(super) display: Option<Display<'a>>,
 }
 
-impl Trainer<'_> {
+impl<'a> Trainer<'a> {
     /// Trains for this many epochs, at a constant learning rate, without files.
     pub fn new(epochs: u64) -> Self {
         Trainer::for_run(epochs, (), |(), ()| Ok(()))
     }
-}
 
-impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
-    /// Same as [`new`](Trainer::new), with a description of the run, which checkpoints store. On resuming,
-    /// `same` compares the checkpoint's description with this one; its error says what differs.
-    pub fn for_run(epochs: u64, run: R, same: fn(&R, &R) -> Result<(), String>) -> Self {
+    /// Same as [`new`](Trainer::new), with a description of the run, so that only the same run continues from
+    /// its checkpoint, which stores the description as JSON. On resuming, `same` compares the checkpoint's
+    /// description with this one; its error says what differs.
+    ///
+    /// # Panics
+    /// If the description cannot be written as JSON and read back. JSON has no NaN and no infinity: such a
+    /// number panics or, in an `Option`, is lost.
+    #[track_caller]
+    pub fn for_run<R: Serialize + DeserializeOwned + 'a>(
+        epochs: u64,
+        run: R,
+        same: fn(&R, &R) -> Result<(), String>,
+    ) -> Self {
+        let text = serde_json::to_string(&run).expect("the description of a run is written as JSON");
+        // The description in a checkpoint has been JSON too.
+        let ours: R = match serde_json::from_str(&text) {
+            Ok(ours) => ours,
+            Err(error) => panic!("the description of a run is JSON that can be read back: {error}"),
+        };
+        let same = move |found: &str| {
+            let found =
+                serde_json::from_str(found).map_err(|error| format!("a run of another kind: {error}"))?;
+            same(&found, &ours)
+        };
+        Trainer::described(epochs, text, Box::new(same))
+    }
+
+    fn described(epochs: u64, run: String, same: SameRun<'a>) -> Self {
         Trainer {
             run,
             same,
@@ -275,7 +300,7 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
     /// If the checkpoint cannot be read, or belongs to another run.
     pub fn check(&self) -> Result<(), TrainError> {
         match &self.directory {
-            Some(directory) if self.resume => self.state(&directory.join(CHECKPOINT)).map(drop),
+            Some(directory) if self.resume => self.content(&directory.join(CHECKPOINT)).map(drop),
             _ => Ok(()),
         }
     }
@@ -394,7 +419,7 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
         ranks: &dyn Exchange,
         model: &impl Module<T>,
         optimiser: (Vec<(String, String)>, f64),
-        state: &State<R>,
+        state: &State,
     ) -> Result<(), TrainError> {
         let progress = (self.epochs, state.history.steps, state.batch);
         let own = (&self.run, self.settings, &self.schedule);
@@ -414,16 +439,18 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
         path: &File,
         model: &mut impl Module<T>,
         optimiser: &mut Optimiser<A, T>,
-    ) -> Result<State<R>, TrainError> {
-        self.state(path)?;
-        Ok(State { run: self.run.clone(), ..checkpoint::load(path, model, optimiser)? })
+    ) -> Result<State, TrainError> {
+        let content = self.content(path)?;
+        Ok(State { run: self.run.clone(), ..content.into_model(path, model, optimiser)? })
     }
 
-    /// Reads the state of the checkpoint, and checks that it belongs to this run.
-    fn state(&self, path: &File) -> Result<State<R>, TrainError> {
+    /// Reads the checkpoint, and checks that it belongs to this run. It depends on no type of the model, so
+    /// decoding is compiled once.
+    fn content(&self, path: &File) -> Result<Content<State>, TrainError> {
         let refused = |message| CheckpointError::Content { path: path.to_path_buf(), message };
-        let found: State<R> = checkpoint::progress(path)?;
-        (self.same)(&found.run, &self.run).map_err(refused)?;
+        let content: Content<State> = Content::read(path)?;
+        let found = &content.progress;
+        (self.same)(&found.run).map_err(refused)?;
         let (theirs, ours) = (found.settings, self.settings);
         let differs = [
             ("another seed", theirs.seed != ours.seed),
@@ -440,6 +467,6 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
             let message = format!("{done} epochs{part} are done, and this run has only {}", self.epochs);
             return Err(refused(message).into());
         }
-        Ok(found)
+        Ok(content)
     }
 }
