@@ -33,7 +33,14 @@ pub(crate) fn convert(args: &Convert) -> Result<()> {
     let format = args.format.map_or_else(named, Ok)?;
     match args.embedding.parts()? {
         Some(parts) => write(&parts, &args.out, format),
-        None => write(&args.embedding.read()?, &args.out, format),
+        None => {
+            let embeddings = args.embedding.read()?;
+            write(&embeddings, &args.out, format)?;
+            if embeddings.translation.is_some() && format != Format::Safetensors {
+                say!("the translation is left out: only safetensors has a place for it");
+            }
+            Ok(())
+        }
     }
 }
 

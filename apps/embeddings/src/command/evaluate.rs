@@ -17,7 +17,7 @@ use crate::evaluate::distortion::{Distortion, distortion};
 use crate::evaluate::gold::{self, Agreement};
 use crate::evaluate::is_a::{self, Classification, IsAScore};
 use crate::evaluate::rank_correlation::{RankCorrelation, rank_correlation};
-use crate::evaluate::reconstruction::{self, Sample, Score};
+use crate::evaluate::reconstruction::{self, Candidates, Sample, Score};
 use crate::files::embeddings::Embeddings;
 use crate::graph::edges::{EdgeOptions, ReadGraph};
 use crate::graph::{Graph, Neighbours};
@@ -121,7 +121,14 @@ pub(crate) fn evaluate(args: &Evaluate) -> Result<()> {
     }
     let points_of = embeddings.index(args.embedding.path(), &whole.names)?;
     let start = std::time::Instant::now();
-    let report = threads.run(|| measured(args, &embeddings, &points_of, &graph, &whole, sample))?;
+    let report = threads.run(|| {
+        let candidates = Candidates {
+            points: &embeddings.points,
+            geometry: embeddings.geometry,
+            translation: embeddings.translation.as_deref(),
+        };
+        measured(args, (&embeddings, candidates), &points_of, &graph, &whole, sample)
+    })?;
     say!(
         "{} points in {} (kappa {}), {} nodes with neighbours, {} pairs, {:.1} s",
         embeddings.names.len(),
@@ -131,6 +138,9 @@ pub(crate) fn evaluate(args: &Evaluate) -> Result<()> {
         report.reconstruction.pairs,
         start.elapsed().as_secs_f64()
     );
+    if embeddings.translation.is_some() {
+        say!("ranks are by distances from u + r, r the translation; all else is by distances of the points");
+    }
     print::event("result", &Printed { result: &report, read_as: &read_as });
     if let Some(sampled) =
         reconstruction::sampled(report.reconstruction.nodes, report.reconstruction.all_nodes)
@@ -144,7 +154,7 @@ pub(crate) fn evaluate(args: &Evaluate) -> Result<()> {
 /// Measures the pairs of `graph`. Of the `whole` graph no pair counts as wrong; it has the same first nodes.
 fn measured(
     args: &Evaluate,
-    embeddings: &Embeddings,
+    (embeddings, candidates): (&Embeddings, Candidates<'_>),
     points_of: &[u32],
     graph: &Graph,
     whole: &Graph,
@@ -160,7 +170,7 @@ fn measured(
     let options = is_a::Options { score, alpha: alpha.unwrap_or(ALPHA), cone_size, seed };
     let classify = || is_a::classify(points, *geometry, points_of, &graph.pairs, &known, options);
     Ok(Report {
-        reconstruction: reconstruction::rank(points, *geometry, points_of, [&ranked, &known], sample),
+        reconstruction: reconstruction::rank(candidates, points_of, [&ranked, &known], sample),
         distortion: distortion(points, *geometry, points_of, edges, args.seed),
         rank_correlation: is_hierarchy.then(|| rank_correlation(&embeddings.depths(points_of), &reduction)),
         is_a: if is_hierarchy { classify()? } else { None },

@@ -38,7 +38,8 @@ pub const APP: Application = Application {
             "embeds any graph: a table with tabs, commas or spaces, or GraphML, plain or gzip, and says \
              how it read it; for a hierarchy list each child with its parent, and add `--closure`. \
              `--model` names a space or a product (`poincare:5,sphere:3`), `--learn-kappa` learns \
-             curvatures, `--loss` takes cones and a Fermi-Dirac decoder, `--test` holds edges out",
+             curvatures, `--loss` takes cones, a Fermi-Dirac decoder and a translation, `--test` holds edges \
+             out",
         ),
         (
             "`poincare train --edges FILE --memory SIZE --work DIR`; `plan`; `tree`",

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use cotangent_apps_common::command_line::RUN;
-use cotangent_apps_common::error::Result;
+use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::say;
 use cotangent_apps_common::threads::ThreadsOption;
 
@@ -56,6 +56,10 @@ pub(crate) fn place(args: &Place) -> Result<()> {
     let threads = args.threads.start()?;
     let path = args.embedding.path();
     let embeddings = args.embedding.read()?;
+    if embeddings.translation.is_some() {
+        let message = format!("{} has a translation, which place does not know", path.display());
+        return Err(AppError::usage(message));
+    }
     let ReadGraph { graph, read_as } = read_edges(&args.edges, false, &args.layout)?;
     let mut new = NewNodes::new(&embeddings, &graph, &args.edges)?;
     drop(graph);

@@ -30,7 +30,7 @@ pub(crate) struct Plot {
 
 /// Draws an embedding.
 pub(crate) fn plot(args: &Plot) -> Result<()> {
-    let (Embeddings { names, points, geometry }, edges) = args.drawing.read()?;
+    let (Embeddings { names, points, geometry, .. }, edges) = args.drawing.read()?;
     let neighbours = Neighbours::new(names.len(), || edges.iter().copied());
     let distortion = picture::plot(&args.out, &names, &points, geometry, &neighbours, args.projection, "")?;
     if let Some(distortion) = distortion {

@@ -3,14 +3,12 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use cotangent::prelude::*;
 use cotangent_apps_common::curves::{self, Series};
 use cotangent_apps_common::error::Result;
-use cotangent_apps_common::geometry::Geometry;
 use serde::{Deserialize, Serialize};
 
 use crate::evaluate::link_prediction::Split;
-use crate::evaluate::reconstruction::{self, Sample, Score};
+use crate::evaluate::reconstruction::{self, Candidates, Sample, Score};
 use crate::graph::Neighbours;
 
 /// The reconstruction after some epochs.
@@ -56,14 +54,13 @@ impl<'a> Evaluator<'a> {
     /// The scores of reconstruction, validation and test.
     pub(crate) fn scores(
         &self,
-        points: &Tensor<f64>,
-        geometry: Geometry,
+        candidates: Candidates<'_>,
         neighbours: &Neighbours,
     ) -> (Score, [Option<Score>; 2]) {
-        let identity: Vec<u32> = (0..points.shape().rows().elements() as u32).collect();
+        let identity: Vec<u32> = (0..candidates.points.shape().rows().elements() as u32).collect();
         let known = self.known(neighbours);
-        let score = reconstruction::rank(points, geometry, &identity, [neighbours, known], self.sample);
-        (score, self.split.evaluate(points, geometry, known, self.sample))
+        let score = reconstruction::rank(candidates, &identity, [neighbours, known], self.sample);
+        (score, self.split.evaluate(candidates, known, self.sample))
     }
 }
 

@@ -150,7 +150,12 @@ mod tests {
         let names = ["entity.n.01", "animal.n.01", "dog.n.01", "dog.n.02", "rex.n.01", "hot dog"];
         let data = vec![0.0, 0.0, 0.3, 0.0, 0.6, 0.1, -0.6, 0.0, 0.8, 0.1, 0.0, 0.9];
         let geometry = Geometry::new(SpaceModel::Poincare, None).unwrap();
-        Embeddings { names: names.into_iter().collect(), points: Tensor::new([6, 2], data), geometry }
+        Embeddings {
+            names: names.into_iter().collect(),
+            points: Tensor::new([6, 2], data),
+            geometry,
+            translation: None,
+        }
     }
 
     const OPTIONS: Options = Options { score: IsAScore::Norm, alpha: 1000.0, cone_size: None, seed: 1 };

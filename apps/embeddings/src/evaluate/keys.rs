@@ -20,6 +20,8 @@ pub(crate) struct Keys {
     divisors: Vec<[f64; TILE]>,
     /// The time coordinates of the hyperboloid.
     times: Option<Vec<[f64; TILE]>>,
+    /// In Euclidean space, what is added to the point that others are compared with; else empty.
+    translation: Vec<f64>,
 }
 
 /// The point that others are compared with: those of the same keys, or of others in the same geometry.
@@ -53,6 +55,7 @@ impl Keys {
             space: vec![[0.0; TILE]; tiles * dim],
             divisors: vec![[1.0; TILE]; tiles],
             times: has_times.then(|| vec![[0.0; TILE]; tiles]),
+            translation: Vec::new(),
         };
         for (i, row) in rows.iter().enumerate() {
             let (tile, lane) = (i / TILE, i % TILE);
@@ -65,6 +68,16 @@ impl Keys {
             }
         }
         keys
+    }
+
+    /// With a translation in Euclidean space: others are compared with u + r in place of a point u.
+    ///
+    /// # Panics
+    /// If it has another dimension than the points.
+    pub(crate) fn translated(mut self, r: &[f64]) -> Self {
+        assert!(r.len() == self.dim && self.by_distance.is_none(), "a translation of another space");
+        self.translation = r.to_vec();
+        self
     }
 
     /// Number of tiles.
@@ -87,7 +100,8 @@ impl Keys {
     /// Point `u` as the one that others are compared with.
     pub(crate) fn origin(&self, u: usize) -> Origin {
         let (tile, lane) = (u / TILE, u % TILE);
-        let space = self.columns(tile).iter().map(|column| column[lane]).collect();
+        let mut space: Vec<f64> = self.columns(tile).iter().map(|column| column[lane]).collect();
+        space.iter_mut().zip(&self.translation).for_each(|(x, r)| *x += r);
         let row = self.by_distance.as_ref().map(|(_, points)| Row::from(points.row(u)));
         Origin { row, space, time: self.times.as_ref().map(|times| times[tile][lane]) }
     }

@@ -13,10 +13,9 @@ use std::path::Path;
 use cotangent::engine::files::atomic;
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
-use cotangent_apps_common::geometry::Geometry;
 use rand::seq::SliceRandom;
 
-use crate::evaluate::reconstruction::{self, Sample, Score};
+use crate::evaluate::reconstruction::{self, Candidates, Sample, Score};
 use crate::graph::edges::OWN_HEADERS;
 use crate::graph::{Graph, Neighbours};
 
@@ -122,8 +121,7 @@ impl<'a> Split<'a> {
     /// held out. `known` has all neighbours of the whole graph; of large graphs a sample of nodes is ranked.
     pub fn evaluate(
         &self,
-        points: &Tensor<f64>,
-        geometry: Geometry,
+        candidates: Candidates<'_>,
         known: &Neighbours,
         sample: Sample,
     ) -> [Option<Score>; 2] {
@@ -132,7 +130,7 @@ impl<'a> Split<'a> {
         [&self.validation, &self.test].map(|held| {
             let pairs: Vec<(u32, u32)> = held.iter().map(|&i| self.whole.pairs[i]).collect();
             let ranked = Neighbours::new(nodes, || pairs.iter().copied());
-            let score = || reconstruction::rank(points, geometry, &identity, [&ranked, known], sample);
+            let score = || reconstruction::rank(candidates, &identity, [&ranked, known], sample);
             (!pairs.is_empty()).then(score)
         })
     }
@@ -196,7 +194,7 @@ fn degrees(graph: &Graph) -> (Vec<u32>, Vec<u32>) {
 mod tests {
     use std::collections::HashSet;
 
-    use cotangent_apps_common::geometry::SpaceModel;
+    use cotangent_apps_common::geometry::{Geometry, SpaceModel};
 
     use super::*;
     use crate::graph::Builder;
@@ -291,7 +289,8 @@ mod tests {
         // Nodes 1 and 5 are nearer to 0 than 3 is, and 5 alone is no neighbour.
         let points = Tensor::new([6, 1], vec![0.0, 0.1, 0.9, 0.5, 0.7, -0.2]);
         let geometry = Geometry::new(SpaceModel::Euclidean, None).unwrap();
-        let [validation, test] = held.evaluate(&points, geometry, &graph.neighbours(), Sample::ALL);
+        let candidates = Candidates { points: &points, geometry, translation: None };
+        let [validation, test] = held.evaluate(candidates, &graph.neighbours(), Sample::ALL);
         assert_eq!(validation, Some(Score { mean_rank: 2.0, map: 0.5, nodes: 1, pairs: 1, all_nodes: 1 }));
         assert_eq!(test, None);
     }

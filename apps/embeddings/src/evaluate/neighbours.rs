@@ -119,6 +119,7 @@ mod tests {
             names: ["zero", "Half", "minus", "two", "another half"].into_iter().collect(),
             points: Tensor::from_fn([5, 2], |i| if i % 2 == 0 { (0.5_f64 * at[i / 2]).tanh() } else { 0.0 }),
             geometry: Geometry::new(SpaceModel::Poincare, None).unwrap(),
+            translation: None,
         }
     }
 

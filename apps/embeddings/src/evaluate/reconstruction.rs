@@ -80,6 +80,28 @@ impl Sample {
     }
 }
 
+/// The points among which neighbours are ranked.
+#[derive(Clone, Copy, Debug)]
+pub struct Candidates<'a> {
+    /// The points: `[points, coordinates]`.
+    pub points: &'a Tensor<f64>,
+    /// Their geometry.
+    pub geometry: Geometry,
+    /// What is added to the point whose neighbours are ranked, in Euclidean space: the vector of
+    /// [`Loss::Translation`](crate::train::objective::Loss::Translation).
+    pub translation: Option<&'a [f64]>,
+}
+
+impl Candidates<'_> {
+    fn keys(&self) -> Keys {
+        let keys = Keys::new(self.points, self.geometry);
+        match self.translation {
+            Some(r) => keys.translated(r),
+            None => keys,
+        }
+    }
+}
+
 /// Evaluates points against a graph whose node i is the point `points_of[i]`. Points without a node are
 /// candidates too. Uses the current thread pool; the result does not depend on the pool's size.
 pub fn evaluate(
@@ -88,22 +110,22 @@ pub fn evaluate(
     points_of: &[u32],
     neighbours: &Neighbours,
 ) -> Score {
-    rank(points, geometry, points_of, [neighbours, neighbours], Sample::ALL)
+    let candidates = Candidates { points, geometry, translation: None };
+    rank(candidates, points_of, [neighbours, neighbours], Sample::ALL)
 }
 
 /// Same as [`evaluate`], for some of the pairs of a graph, those of `ranked`, and a sample of its nodes. No
 /// pair of `known`, which has these pairs too, counts as a wrong one.
 pub fn rank(
-    points: &Tensor<f64>,
-    geometry: Geometry,
+    candidates: Candidates<'_>,
     points_of: &[u32],
     [ranked, known]: [&Neighbours; 2],
     sample: Sample,
 ) -> Score {
-    let keys = Keys::new(points, geometry);
+    let keys = candidates.keys();
     let sources: Vec<u32> = (0..points_of.len() as u32).filter(|&u| !ranked.of(u).is_empty()).collect();
     let all_nodes = sources.len();
-    let nodes = sample.draw(points.shape()[0], sources);
+    let nodes = sample.draw(candidates.points.shape()[0], sources);
     let count = |group: &[u32]| {
         let point_of = |&v: &u32| points_of[v as usize] as usize;
         let ranking = |u: &u32| {
@@ -319,6 +341,23 @@ mod tests {
         }
     }
 
+    /// On a line, seen from 0: node 1 is at 1, nearer are −0.5 and, from 1.8, 2.1.
+    #[test]
+    fn a_translation_moves_the_point_whose_neighbours_are_ranked() {
+        let points = Tensor::new([4, 1], vec![0.0, 1.0, -0.5, 2.1]);
+        let mut builder = Builder::default();
+        [("0", "1"), ("2", "1"), ("3", "1")].iter().for_each(|(u, v)| builder.add(u, v, None));
+        let geometry = Geometry::new(SpaceModel::Euclidean, None).unwrap();
+        let ranked = Neighbours::new(4, || [(0, 1)].into_iter());
+        for (r, want) in [(None, 2.0), (Some(1.0), 1.0), (Some(-1.0), 2.0), (Some(1.8), 2.0)] {
+            let translation = r.map(|r| [r]);
+            let translation = translation.as_ref().map(|r| &r[..]);
+            let candidates = Candidates { points: &points, geometry, translation };
+            let score = rank(candidates, &[0, 1, 2, 3], [&ranked; 2], Sample::ALL);
+            assert_eq!((score.mean_rank, score.pairs), (want, 1), "{r:?}");
+        }
+    }
+
     /// The mean over all samples of one node is that of all nodes, if each has as many neighbours.
     #[test]
     fn a_sample_is_drawn_by_its_seed() {
@@ -330,8 +369,8 @@ mod tests {
         let neighbours = builder.finish().neighbours();
         let geometry = Geometry::new(SpaceModel::Euclidean, None).unwrap();
         let identity: Vec<u32> = (0..n as u32).collect();
-        let score =
-            |nodes, seed| rank(&points, geometry, &identity, [&neighbours; 2], Sample { nodes, seed });
+        let candidates = Candidates { points: &points, geometry, translation: None };
+        let score = |nodes, seed| rank(candidates, &identity, [&neighbours; 2], Sample { nodes, seed });
         let all = evaluate(&points, geometry, &identity, &neighbours);
         assert_eq!((all.nodes, all.all_nodes, sampled(n, n)), (n, n, None));
         assert_eq!((score(None, 3), score(Some(n), 3)), (all, all));

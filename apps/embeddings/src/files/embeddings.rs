@@ -20,6 +20,9 @@ pub struct Embeddings {
     pub points: Tensor<f64>,
     /// The geometry of the points.
     pub geometry: Geometry,
+    /// The vector that [`Loss::Translation`](crate::train::objective::Loss::Translation) has learned beside
+    /// the points of Euclidean space, if there is one.
+    pub translation: Option<Vec<f64>>,
 }
 
 /// Named points that a file is written from, block after block: they need not all be in memory.
@@ -117,7 +120,8 @@ impl Collector {
     pub(crate) fn finish(self, path: &Path) -> Result<Embeddings> {
         let Collector { geometry, names, data, width } = self;
         let Some(width) = width else { return Err(AppError::content(path, "no embedding")) };
-        Ok(Embeddings { points: Tensor::new([names.len(), width], data), names, geometry })
+        let points = Tensor::new([names.len(), width], data);
+        Ok(Embeddings { names, points, geometry, translation: None })
     }
 }
 
@@ -165,7 +169,8 @@ mod tests {
         let precision = |second: f64| {
             let points = Tensor::new([2, 1], vec![f64::from(0.1_f32), second]);
             let geometry = Geometry::new(SpaceModel::Poincare, None).unwrap();
-            Embeddings { names: ["a", "b"].into_iter().collect(), points, geometry }.precision()
+            let names = ["a", "b"].into_iter().collect();
+            Embeddings { names, points, geometry, translation: None }.precision()
         };
         assert_eq!((precision(-0.5), precision(0.1)), (Precision::F32, Precision::F64));
     }

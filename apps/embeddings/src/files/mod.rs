@@ -55,7 +55,8 @@ impl Embeddings {
     /// If the file cannot be read, or a row is not a name and the coordinates of a point. If `model` differs
     /// from the stored one.
     pub fn read_first(path: &Path, model: Option<Models>, kappa: Option<Vec<f64>>) -> Result<(Self, usize)> {
-        let Embeddings { names: all, points: rows, geometry } = Self::read_points(path, model, kappa)?;
+        let Embeddings { names: all, points: rows, geometry, translation } =
+            Self::read_points(path, model, kappa)?;
         let (mut names, mut index, mut data) = (Names::default(), Index::default(), Vec::new());
         for (name, row) in all.iter().zip(rows.rows()) {
             let known = names.len();
@@ -66,7 +67,7 @@ impl Embeddings {
         }
         let left_out = all.len() - names.len();
         let points = Tensor::new([names.len(), rows.width()], data);
-        Ok((Embeddings { names, points, geometry }, left_out))
+        Ok((Embeddings { names, points, geometry, translation }, left_out))
     }
 
     /// The points of a file. A name may occur several times.
@@ -110,7 +111,8 @@ pub(crate) fn write(blocks: &impl Blocks, path: &Path, format: Format) -> Result
         Format::Tsv => tsv::write_blocks(path, blocks)?,
         Format::Safetensors => {
             let all = blocks.all()?;
-            safetensors::write(path, &all.names, &all.points, all.geometry)?;
+            let translation = all.translation.as_deref();
+            safetensors::write_translated(path, &all.names, &all.points, all.geometry, translation)?;
         }
         Format::Text => word2vec::write_text(path, blocks)?,
         Format::Binary => return word2vec::write_binary(path, blocks),
@@ -134,7 +136,7 @@ mod tests {
         let (tsv, st) = (dir.path().join("e.tsv"), dir.path().join("e.safetensors"));
         tsv::write(&tsv, &names, &points).unwrap();
         safetensors::write(&st, &names, &points, geometry).unwrap();
-        let want = Embeddings { names, points, geometry };
+        let want = Embeddings { names, points, geometry, translation: None };
         assert_eq!(Embeddings::read(&tsv, None, None).unwrap(), want);
         assert_eq!(Embeddings::read(&st, None, None).unwrap(), want);
         assert!(Embeddings::read(&st, Some(SpaceModel::Lorentz.into()), None).is_err());

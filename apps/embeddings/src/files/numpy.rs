@@ -79,7 +79,7 @@ mod tests {
         let names: Names = ["a b", "", " ü"].iter().collect();
         let points = Tensor::from_fn([3, 2], |i| 0.1 * (i as f64).sin());
         let geometry = Geometry::new(SpaceModel::Euclidean, None).unwrap();
-        let written = Embeddings { names, points, geometry };
+        let written = Embeddings { names, points, geometry, translation: None };
         write_blocks(&path, &written).unwrap();
         let read = |model| Embeddings::read(&path, model, None);
         assert_eq!(read(Some(SpaceModel::Euclidean.into())).unwrap(), written);

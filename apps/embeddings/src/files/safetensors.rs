@@ -1,5 +1,5 @@
-//! Named points as safetensors: the tensor `embedding`, with names and geometry as metadata. The nouns of
-//! WordNet are built in as such a file.
+//! Named points as safetensors: the tensor `embedding`, with names and geometry as metadata, and the tensor
+//! `translation` if one was learned. The nouns of WordNet are built in as such a file.
 
 use std::path::Path;
 
@@ -21,6 +21,9 @@ struct About {
 
 const ABOUT: &str = "cotangent.embedding";
 
+/// The tensor of the translation.
+const TRANSLATION: &str = "translation";
+
 /// The nouns of WordNet 3.0 in ten dimensions of the Poincaré ball, as a safetensors file; how they were
 /// trained is in `data/README.md`. Under the licence in `data/LICENSE-WordNet.txt`.
 const NOUNS: &[u8] = include_bytes!("../../data/nouns.safetensors");
@@ -30,9 +33,27 @@ const NOUNS: &[u8] = include_bytes!("../../data/nouns.safetensors");
 /// # Errors
 /// If the file cannot be written.
 pub fn write<T: Float>(path: &Path, names: &Names, points: &Tensor<T>, geometry: Geometry) -> Result<()> {
+    write_translated(path, names, points, geometry, None)
+}
+
+/// Same as [`write()`], with the translation of
+/// [`Loss::Translation`](crate::train::objective::Loss::Translation).
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn write_translated<T: Float>(
+    path: &Path,
+    names: &Names,
+    points: &Tensor<T>,
+    geometry: Geometry,
+    translation: Option<&[f64]>,
+) -> Result<()> {
     let about = About { names: names.clone(), geometry };
     let about = serde_json::to_string(&about).map_err(|e| AppError::content(path, e.to_string()))?;
-    Ok(safetensors::write(path, &[("embedding", points)], Some((ABOUT, &about)))?)
+    let translation = translation.map(|r| Tensor::from_fn([r.len()], |i| T::nearest(r[i])));
+    let mut tensors = vec![("embedding", points)];
+    tensors.extend(translation.iter().map(|r| (TRANSLATION, r)));
+    Ok(safetensors::write(path, &tensors, Some((ABOUT, &about)))?)
 }
 
 /// Reads a file.
@@ -90,7 +111,19 @@ fn from_tensors(
     for (name, row) in names.iter().zip(points.rows()) {
         geometry.check(row).map_err(|error| AppError::content(path, format!("{name:?}: {error}")))?;
     }
-    Ok(Embeddings { names, points, geometry })
+    let translation = tensors.remove(TRANSLATION).map(|r| r.data().to_vec());
+    if let Some(r) = &translation {
+        let fits = matches!(geometry.single(), Some(SpaceForm::Euclidean(_))) && r.len() == points.width();
+        if !fits || r.iter().any(|x| !x.is_finite()) {
+            let message = format!(
+                "a translation of {} numbers for {} dimensions of {geometry}",
+                r.len(),
+                points.width()
+            );
+            return Err(AppError::content(path, message));
+        }
+    }
+    Ok(Embeddings { names, points, geometry, translation })
 }
 
 #[cfg(test)]
@@ -99,6 +132,31 @@ mod tests {
     use cotangent_apps_common::precision::Precision;
 
     use super::*;
+
+    /// It is of Euclidean space, of its dimension, and finite.
+    #[test]
+    fn a_translation_is_checked() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("e.safetensors");
+        let names: Names = ["a", "b"].into_iter().collect();
+        let points = Tensor::new([2, 2], vec![0.1, 0.2, 0.3, 0.4]);
+        for (model, r, is_good) in [
+            (SpaceModel::Euclidean, &[1.0, -2.0][..], true),
+            (SpaceModel::Euclidean, &[1.0], false),
+            (SpaceModel::Euclidean, &[1.0, f64::NAN], false),
+            (SpaceModel::Poincare, &[0.1, 0.1], false),
+        ] {
+            let geometry = Geometry::new(model, None).unwrap();
+            write_translated(&path, &names, &points, geometry, Some(r)).unwrap();
+            match read(&path, None, None) {
+                Ok(found) => assert!(is_good && found.translation.as_deref() == Some(r), "{found:?}"),
+                Err(error) => {
+                    let error = error.to_string();
+                    assert!(!is_good && error.contains("e.safetensors: a translation of"), "{error}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn the_nouns_are_built_in() {

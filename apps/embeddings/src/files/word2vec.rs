@@ -144,7 +144,7 @@ mod tests {
 
     fn example(names: &[&str]) -> Embeddings {
         let points = Tensor::from_fn([names.len(), 3], |i| 0.1 * (i as f64 - 2.0).sin());
-        Embeddings { names: names.iter().collect(), points, geometry: ball() }
+        Embeddings { names: names.iter().collect(), points, geometry: ball(), translation: None }
     }
 
     /// The message for a file of these bytes, after its name.
@@ -210,7 +210,10 @@ mod tests {
         let path = dir.path().join("e.bin");
         let names = ["in", "near", "out"].iter().collect();
         let points = Tensor::new([3, 1], vec![0.5, 0.999_999, 1.0 - 1e-12]);
-        assert_eq!(write_binary(&path, &Embeddings { names, points, geometry: ball() }).unwrap(), 1);
+        assert_eq!(
+            write_binary(&path, &Embeddings { names, points, geometry: ball(), translation: None }).unwrap(),
+            1
+        );
         let error = Embeddings::read(&path, None, None).unwrap_err().to_string();
         assert!(error.contains("e.bin: point 3 of 3: \"out\": not a point of the Poincaré ball"), "{error}");
     }

@@ -156,7 +156,8 @@ impl<'a, T: Shared> Course<'a, T> {
     ) -> Result<Self> {
         let manifold = state.config.geometry.manifold();
         let nothing = Tensor::zeros([0, manifold.ambient(state.config.dim)]);
-        let mut parameters = Parameters::new(Param::new("embedding", manifold, nothing), &state.config);
+        let mut parameters =
+            Parameters::new(Param::new("embedding", manifold, nothing), &state.config, usize::MAX);
         if !state.scales.is_empty() {
             parameters.set_scales(&state.scales);
         }

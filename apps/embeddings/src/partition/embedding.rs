@@ -78,7 +78,7 @@ impl PartEmbedding {
     fn learned<T: Float>(&self, points: Tensor<T>) -> (Tensor<T>, Geometry) {
         let State { config, scales, .. } = &self.state;
         let mut parameters =
-            Parameters::new(Param::new("embedding", config.geometry.manifold(), points), config);
+            Parameters::new(Param::new("embedding", config.geometry.manifold(), points), config, usize::MAX);
         if !scales.is_empty() {
             parameters.set_scales(scales);
         }
@@ -108,7 +108,7 @@ impl PartEmbedding {
             rows.extend_from_slice(points.data());
         }
         let points = Tensor::new([names.len(), width], rows);
-        Ok(Embeddings { names, points, geometry: self.geometry() })
+        Ok(Embeddings { names, points, geometry: self.geometry(), translation: None })
     }
 
     /// The `count` points that are nearest to the point of a name, nearest first: see

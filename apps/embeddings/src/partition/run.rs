@@ -28,6 +28,7 @@ use crate::partition::store::{self, StoredGraph};
 use crate::partition::supply::Supply;
 use crate::partition::survey::{EdgeSource, Identity, Survey};
 use crate::train::config::EmbeddingConfig;
+use crate::train::objective::Loss;
 use crate::train::poincare::{self, EmbeddingMetrics, RunOptions, WRITTEN, Written};
 use crate::train::points::Shared;
 
@@ -79,6 +80,7 @@ impl PartitionOptions {
             (config.test > 0.0, "test"),
             (config.sample_by_weight, "sample-by-weight"),
             (config.rank_by_weight, "rank-by-weight"),
+            (config.objective.loss == Loss::Translation, "loss translation"),
             (evaluate_every, "evaluate-every"),
             (seeds, "seeds"),
         ];
@@ -367,6 +369,7 @@ fn finish(
     let start = Instant::now();
     let score = embedding.score(Sample { nodes: run.evaluate_nodes, seed: config.seed })?;
     let metrics = EmbeddingMetrics {
+        translation: None,
         config: config.clone(),
         geometry: embedding.geometry(),
         edges: run.source.clone(),
@@ -398,9 +401,9 @@ fn finish(
         let (names, points, geometry) = (&all.names, &all.points, all.geometry);
         match config.precision {
             Precision::F32 => {
-                poincare::write_points(out, names, (&points.cast::<f32>(), geometry), run.write)?
+                poincare::write_points(out, names, (&points.cast::<f32>(), geometry, None), run.write)?
             }
-            Precision::F64 => poincare::write_points(out, names, (points, geometry), run.write)?,
+            Precision::F64 => poincare::write_points(out, names, (points, geometry, None), run.write)?,
         }
         poincare::write_pictures(out, &all, &graph.neighbours()?, &metrics)?;
     }

@@ -26,7 +26,7 @@ use serde::Serialize;
 
 use self::as_negative::{AsNegative, KnownPairs};
 use self::new_nodes::NewNodes;
-use crate::evaluate::reconstruction::{self, Sample, Score};
+use crate::evaluate::reconstruction::{self, Candidates, Sample, Score};
 use crate::files::embeddings::Embeddings;
 use crate::files::{safetensors, tsv};
 use crate::graph::Neighbours;
@@ -195,7 +195,8 @@ fn score_of(
 ) -> Option<Score> {
     let pairs = || nodes.iter().flat_map(|&u| known.of(u).iter().map(move |&v| (u, v)));
     let ranked = Neighbours::new(points_of.len(), pairs);
-    let score = reconstruction::rank(points, geometry, points_of, [&ranked, known], Sample::ALL);
+    let candidates = Candidates { points, geometry, translation: None };
+    let score = reconstruction::rank(candidates, points_of, [&ranked, known], Sample::ALL);
     (score.pairs > 0).then_some(score)
 }
 
@@ -469,7 +470,7 @@ mod tests {
         let (m, mut rng) = (geometry.manifold(), rng::stream(5, 9, 0));
         let rows: Vec<f64> = (0..60).flat_map(|_| m.random_point::<f64>(3, 4.0, &mut rng).to_vec()).collect();
         let names = (0..60).map(|node| format!("k{node}")).collect();
-        Embeddings { names, points: Tensor::new([60, m.ambient(3)], rows), geometry }
+        Embeddings { names, points: Tensor::new([60, m.ambient(3)], rows), geometry, translation: None }
     }
 
     fn new(embeddings: &Embeddings, pairs: &[(String, String)]) -> NewNodes {

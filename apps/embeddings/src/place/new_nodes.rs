@@ -143,6 +143,7 @@ mod tests {
             names: ["a", "b"].into_iter().collect(),
             points: Tensor::new([2, 1], vec![0.0, 0.5]),
             geometry: Geometry::new(SpaceModel::Poincare, None).unwrap(),
+            translation: None,
         }
     }
 

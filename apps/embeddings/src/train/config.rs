@@ -162,7 +162,7 @@ impl EmbeddingConfig {
             (self.negative_power > 10.0, "negative-power: at most 10 is possible"),
             (self.cool_down.is_some() && self.lr_floor == 1.0, "cool-down: only with --lr-floor"),
             (
-                self.learn_kappa && !distances,
+                self.learn_kappa && (!distances || self.objective.loss == Loss::Translation),
                 "learn-kappa: only for --loss ranking, squared-ranking and fermi-dirac",
             ),
             (self.retraction && !is_ball, "retraction: only for --model poincare"),

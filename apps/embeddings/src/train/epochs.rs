@@ -11,7 +11,7 @@ use crate::train::config::EmbeddingConfig;
 use crate::train::lock_free::{self, Division};
 use crate::train::losses::Losses;
 use crate::train::negatives::{Negatives, Sampler};
-use crate::train::objective::DistanceLoss;
+use crate::train::objective::{DistanceLoss, Loss};
 use crate::train::own_negatives::OwnNegatives;
 use crate::train::parameters::Parameters;
 use crate::train::points::{Shared, Table};
@@ -34,7 +34,8 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// A loss of distances in a space form needs no tape on the processor, unless the curvature is learned.
+    /// A loss of distances in a space form needs no tape on the processor, unless the curvature or a
+    /// translation is learned.
     fn new(config: &EmbeddingConfig, device: &Device) -> Result<Self> {
         let fixed = !config.learn_kappa;
         let formulas = StepFormulas::new(config, config.lr);
@@ -47,7 +48,7 @@ impl Form {
         };
         Err(AppError::usage(format!(
             "--{option}: only on the processor (--device cpu), for a loss of distances in a space that is no \
-             product, without --learn-kappa"
+             product, without --loss translation or --learn-kappa"
         )))
     }
 }
@@ -64,6 +65,9 @@ impl StepFormulas {
     /// For this configuration and rate, if there are such formulas.
     fn new(config: &EmbeddingConfig, rate: f64) -> Option<Self> {
         let distance_loss = config.objective.of_distances()?;
+        if config.objective.loss == Loss::Translation {
+            return None;
+        }
         let manifold = config.geometry.manifold();
         let by =
             if config.retraction { Move::Retraction(config.geometry.single()?.kappa()) } else { Move::Exp };
@@ -281,7 +285,7 @@ mod tests {
     use super::*;
     use crate::graph::{Builder, Graph};
     use crate::train::config::default_config;
-    use crate::train::objective::{Loss, Objective};
+    use crate::train::objective::Objective;
     use clap::ValueEnum;
     use cotangent_apps_common::geometry::{Geometry, Models, SpaceModel};
 
@@ -342,7 +346,7 @@ mod tests {
     fn trained(config: &EmbeddingConfig, graph: &Graph, form: Form, epochs: u64) -> (Tensor<f64>, Vec<f64>) {
         let (m, nodes) = (config.geometry.manifold(), graph.names.len());
         let points = Embedding::uniform("points", m, nodes, 3, 0.3, &mut rng::stream(3, 1, 0)).points;
-        let mut parameters = Parameters::new(points, config);
+        let mut parameters = Parameters::new(points, config, graph.pairs.len());
         let losses = passes(config, graph, Some(form), &mut parameters, epochs);
         (parameters.learned_points(config).0, losses)
     }
@@ -416,7 +420,7 @@ mod tests {
             let m = geometry.manifold();
             let points =
                 Embedding::uniform("points", m, graph.names.len(), 3, 0.3, &mut rng::stream(3, 1, 0));
-            let mut parameters = Parameters::<f64>::new(points.points, &learned);
+            let mut parameters = Parameters::<f64>::new(points.points, &learned, graph.pairs.len());
             passes(&learned, &graph, None, &mut parameters, 30);
             let (points, found) = parameters.learned_points(&learned);
             for (factor, before) in found.factors().iter().zip(geometry.factors()) {
@@ -426,7 +430,7 @@ mod tests {
             let row = |i: usize| Row::from(points.row(i));
             let tape = Tape::new();
             let [x, y] = [0, 7].map(|i| *parameters.points.on(&tape).rows(&[i]).coordinates());
-            let trained = parameters.distances(&tape, [x, y], learned.batch).item();
+            let trained = parameters.distances(&tape, [x, y]).item();
             let distance = found.manifold().dist(&row(0), &row(7));
             assert!((distance / trained - 1.0).abs() < 1e-12, "{found}: {distance} {trained}");
         }

@@ -44,7 +44,7 @@ impl<'t, T: Float> Losses<'_, 't, T> {
         let (width, batch) = (self.parameters.points.value().width(), pairs.len());
         let u = self.rows(&heads).reshape([batch, 1, width]);
         let v = self.rows(candidates).reshape([batch, self.sampler.candidates(), width]);
-        self.parameters.distances(self.tape, [u, v], self.config.batch)
+        self.parameters.distances(self.tape, [u, v])
     }
 
     /// The ranking loss of each pair, with negatives that all pairs share; those that are neighbours of the

@@ -27,6 +27,9 @@ pub enum Loss {
     Penumbral,
     /// As ranking, of squared distances: in Euclidean space the baseline of Nickel & Kiela 2017.
     SquaredRanking,
+    /// As squared-ranking, of the distances from u + r: all edges share the vector r, which is learned, by the
+    /// mean of a batch. The translational baseline of Nickel & Kiela 2017, in euclidean.
+    Translation,
 }
 
 impl Loss {
@@ -35,7 +38,7 @@ impl Loss {
     /// source at height 4 and a margin of 0.2; they were chosen on a tree of 40 nodes.
     fn usual(self) -> (f64, f64) {
         match self {
-            Loss::Ranking | Loss::FermiDirac | Loss::SquaredRanking => (0.0, 0.0),
+            Loss::Ranking | Loss::FermiDirac | Loss::SquaredRanking | Loss::Translation => (0.0, 0.0),
             Loss::Cones => (0.1, 0.01),
             Loss::Umbral => (1.0, 0.2),
             Loss::Penumbral => (4.0, 0.2),
@@ -128,7 +131,7 @@ impl Objective {
     pub(crate) fn of_distances(&self) -> Option<DistanceLoss> {
         match self.loss {
             Loss::Ranking => Some(DistanceLoss::Ranking),
-            Loss::SquaredRanking => Some(DistanceLoss::SquaredRanking),
+            Loss::SquaredRanking | Loss::Translation => Some(DistanceLoss::SquaredRanking),
             Loss::FermiDirac => {
                 Some(DistanceLoss::FermiDirac(FermiDirac::new(self.radius, self.temperature)))
             }
@@ -138,7 +141,7 @@ impl Objective {
 
     /// Whether the loss is one of distances.
     pub(crate) fn is_of_distances(&self) -> bool {
-        matches!(self.loss, Loss::Ranking | Loss::SquaredRanking | Loss::FermiDirac)
+        !matches!(self.loss, Loss::Cones | Loss::Umbral | Loss::Penumbral)
     }
 
     /// Checks the settings.
@@ -167,6 +170,10 @@ impl Objective {
     /// # Errors
     /// If it is not; the text says which spaces there are.
     pub fn fits(&self, geometry: Geometry) -> std::result::Result<(), String> {
+        let is_flat = matches!(geometry.single(), Some(SpaceForm::Euclidean(_)));
+        if self.loss == Loss::Translation && !is_flat {
+            return Err(format!("a translation needs --model euclidean, not {geometry}"));
+        }
         // The size of this one may be wrong: it is checked later.
         let usual = Objective { size: self.loss.usual().0, ..*self };
         let has_cones = |space: SpaceForm| {
@@ -186,7 +193,7 @@ impl Objective {
     /// [`check`](Self::check).
     pub fn energy<R: Rows>(&self, space: SpaceForm, ancestor: &R, descendant: &R) -> Option<R::Scalar> {
         match self.loss {
-            Loss::Ranking | Loss::SquaredRanking | Loss::FermiDirac => None,
+            Loss::Ranking | Loss::SquaredRanking | Loss::Translation | Loss::FermiDirac => None,
             Loss::Cones => space.entailment_energy(ancestor, descendant, self.size),
             Loss::Umbral => space.umbral_energy(ancestor, descendant, self.size),
             Loss::Penumbral => space.penumbral_energy(ancestor, descendant, self.size),
@@ -219,6 +226,8 @@ mod tests {
             (Loss::Ranking, SpaceModel::Sphere, true),
             (Loss::FermiDirac, SpaceModel::Sphere, true),
             (Loss::SquaredRanking, SpaceModel::Euclidean, true),
+            (Loss::Translation, SpaceModel::Euclidean, true),
+            (Loss::Translation, SpaceModel::Poincare, false),
             (Loss::Cones, SpaceModel::Lorentz, true),
             (Loss::Cones, SpaceModel::HalfSpace, true),
             (Loss::Umbral, SpaceModel::HalfSpace, true),

@@ -1,10 +1,12 @@
-//! The points of an embedding while they are trained, and the scales of distances if curvatures are learned.
+//! The points of an embedding while they are trained, the scales of distances if curvatures are learned, and
+//! the translation of [`Loss::Translation`].
 
 use cotangent::engine::formulas::Hypot;
 use cotangent::prelude::*;
 use cotangent_apps_common::geometry::Geometry;
 
 use crate::train::config::EmbeddingConfig;
+use crate::train::objective::Loss;
 
 /// What is learned.
 #[derive(Debug, Module)]
@@ -14,6 +16,12 @@ pub(crate) struct Parameters<T: Float> {
     /// If curvatures are learned, a number for each factor: [`unit`] times it is the logarithm of the scale
     /// of the factor's distances.
     scales: Option<Param<Euclidean, T>>,
+    /// The translation of [`Loss::Translation`] times the root of the number of pairs in a batch: so it moves
+    /// by the rate times the mean gradient of the batch. It starts at 0.
+    translation: Option<Param<Euclidean, T>>,
+    /// Number of pairs in a batch.
+    #[module(skip)]
+    batch: usize,
 }
 
 /// A step of the optimiser changes the logarithm of a scale by this times the rate, for the mean gradient of
@@ -21,10 +29,14 @@ pub(crate) struct Parameters<T: Float> {
 const PACE: f64 = 0.01;
 
 impl<T: Float> Parameters<T> {
-    pub(crate) fn new(points: Param<ProductSpace, T>, config: &EmbeddingConfig) -> Self {
+    /// For a training on so many pairs.
+    pub(crate) fn new(points: Param<ProductSpace, T>, config: &EmbeddingConfig, pairs: usize) -> Self {
         let factors = config.geometry.factors().len();
         let scales = config.learn_kappa.then(|| Param::new("scales", Euclidean, Tensor::zeros([factors])));
-        Parameters { points, scales }
+        let translated = config.objective.loss == Loss::Translation;
+        let zeros = || Param::new("translation", Euclidean, Tensor::zeros([config.dim]));
+        let batch = config.batch_of(pairs);
+        Parameters { points, scales, translation: translated.then(zeros), batch }
     }
 
     /// The parameters of the scales, if curvatures are learned.
@@ -50,7 +62,7 @@ impl<T: Float> Parameters<T> {
         let rows = points.rows().len();
         let Some(scales) = &self.scales else { return (points, config.geometry) };
         let scales: Vec<f64> =
-            scales.value().data().iter().map(|x| (x.to_f64() * unit(config.batch)).exp()).collect();
+            scales.value().data().iter().map(|x| (x.to_f64() * unit(self.batch)).exp()).collect();
         let manifold = config.geometry.manifold();
         for i in 0..rows {
             let row = points.row_mut(i);
@@ -64,17 +76,25 @@ impl<T: Float> Parameters<T> {
         (points, geometry.expect("a scale does not change the sign of a curvature"))
     }
 
+    /// The translation that was learned, if there is one.
+    pub(crate) fn learned_translation(&self) -> Option<Vec<f64>> {
+        let values = self.translation.as_ref()?.value().data();
+        // Rounded as in the file of the embedding.
+        let rounded = |x: &T| T::nearest(x.to_f64() * translation_unit(self.batch)).to_f64();
+        Some(values.iter().map(rounded).collect())
+    }
+
     /// Distances of points of the same shape, or whose shapes broadcast. Where curvatures are learned, the
-    /// distance in each factor has a scale of its own (Gu, Sala, Gunel, Ré 2019, section 3).
-    pub(crate) fn distances<'t>(
-        &self,
-        tape: &'t Tape<T>,
-        [x, y]: [Var<'t, T>; 2],
-        batch: usize,
-    ) -> Var<'t, T> {
+    /// distance in each factor has a scale of its own (Gu, Sala, Gunel, Ré 2019, section 3). With a
+    /// translation r they are the distances from x + r.
+    pub(crate) fn distances<'t>(&self, tape: &'t Tape<T>, [x, y]: [Var<'t, T>; 2]) -> Var<'t, T> {
         let manifold = self.points.manifold();
+        let x = match &self.translation {
+            Some(translation) => x + *translation.on(tape).coordinates() * translation_unit(self.batch),
+            None => x,
+        };
         let Some(scales) = &self.scales else { return manifold.dist(&x, &y) };
-        let scales = (*scales.on(tape).coordinates() * unit(batch)).exp();
+        let scales = (*scales.on(tape).coordinates() * unit(self.batch)).exp();
         let factors = manifold.factors_of_width(x.shape().width()).enumerate();
         let distances = factors.map(|(i, (space, coordinates))| {
             let [x, y] = [x, y].map(|x| x.columns(coordinates.clone()));
@@ -82,6 +102,11 @@ impl<T: Float> Parameters<T> {
         });
         distances.reduce(|a, b| tape.map(Hypot, [a, b])).expect("there is a factor")
     }
+}
+
+/// The unit of the translation's parameter.
+fn translation_unit(batch: usize) -> f64 {
+    (batch as f64).sqrt().recip()
 }
 
 /// The unit of a scale's parameter: with it, a step of the rate r changes the scale's logarithm by

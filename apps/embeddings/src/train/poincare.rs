@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::evaluate::evaluation::{self, Evaluation, Evaluator};
 use crate::evaluate::link_prediction::Split;
-use crate::evaluate::reconstruction::{self, Sample, Score};
+use crate::evaluate::reconstruction::{self, Candidates, Sample, Score};
 use crate::files::embeddings::Embeddings;
 use crate::files::picture;
 use crate::files::view;
@@ -65,6 +65,9 @@ pub struct EmbeddingMetrics {
     pub config: EmbeddingConfig,
     /// Space and curvature of the points; the curvature may be learned.
     pub geometry: Geometry,
+    /// The translation, if one was learned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub translation: Option<Vec<f64>>,
     /// The source of the edges.
     pub edges: String,
     /// How their file was read; `None` for the edges that are built in.
@@ -175,7 +178,7 @@ fn run<T: Shared>(
     options.run.device.computes::<T>()?;
     let _held = output::hold(&options.run.out)?;
     let points = config.start.points(graph, config.geometry, config.dim, config.seed);
-    let mut parameters: Parameters<T> = Parameters::new(points, config);
+    let mut parameters: Parameters<T> = Parameters::new(points, config, graph.pairs.len());
     let mut sgd = RiemannianSgd::new(config.lr)?;
     let sampler = epochs::sampler(graph, config)?;
     let mut passes = Epochs::new(config, &sampler, &options.run.device)?;
@@ -209,7 +212,11 @@ fn run<T: Shared>(
         let due = options.evaluate_every.is_some_and(|every| done.is_multiple_of(every));
         if due && done < config.epochs {
             let (points, geometry) = parameters.learned_points(config);
-            let scores = || evaluator.scores(&points.cast(), geometry, &sampler.neighbours);
+            let translation = parameters.learned_translation();
+            let scores = || {
+                let (points, translation) = (&points.cast(), translation.as_deref());
+                evaluator.scores(Candidates { points, geometry, translation }, &sampler.neighbours)
+            };
             let seconds = history.seconds + last_pass.get();
             let evaluated = course.borrow_mut().evaluate(done, seconds, scores);
             evaluated.map_err(|error| TrainError::Other(Box::new(error)))?;
@@ -222,7 +229,9 @@ fn run<T: Shared>(
     }
     let course = course.into_inner();
     let (points, geometry) = parameters.learned_points(config);
-    finish(&evaluator, config, options, &history, course, (&points, geometry), &sampler.neighbours)
+    let translation = parameters.learned_translation();
+    let learned = (&points, geometry, translation);
+    finish(&evaluator, config, options, &history, course, learned, &sampler.neighbours)
 }
 
 /// What is shown of a training on so many pairs.
@@ -295,15 +304,16 @@ fn finish<T: Float>(
     options: &RunOptions,
     history: &History,
     mut course: Course,
-    (points, geometry): (&Tensor<T>, Geometry),
+    (points, geometry, translation): (&Tensor<T>, Geometry, Option<Vec<f64>>),
     neighbours: &Neighbours,
 ) -> Result<EmbeddingMetrics> {
     let (out, graph) = (&options.run.out, &*evaluator.split.training);
     evaluator.split.write(out)?;
-    write_points(out, &graph.names, (points, geometry), options.write)?;
+    write_points(out, &graph.names, (points, geometry, translation.as_deref()), options.write)?;
     let start = Instant::now();
     let points = points.cast::<f64>();
-    let (score, [validation, test]) = evaluator.scores(&points, geometry, neighbours);
+    let candidates = Candidates { points: &points, geometry, translation: translation.as_deref() };
+    let (score, [validation, test]) = evaluator.scores(candidates, neighbours);
     let evaluation_seconds = start.elapsed().as_secs_f64();
     let train_seconds = course.training(history.seconds);
     course.forget_after(config.epochs - 1);
@@ -321,6 +331,7 @@ fn finish<T: Float>(
     let metrics = EmbeddingMetrics {
         config: config.clone(),
         geometry,
+        translation,
         edges: options.source.clone(),
         read_as: options.read_as.clone(),
         nodes: graph.names.len(),
@@ -346,7 +357,7 @@ fn finish<T: Float>(
     };
     metrics::write(out, &metrics)?;
     if options.write == Written::All {
-        let embeddings = Embeddings { names: graph.names.clone(), points, geometry };
+        let embeddings = Embeddings { names: graph.names.clone(), points, geometry, translation: None };
         write_pictures(out, &embeddings, evaluator.known(neighbours), &metrics)?;
     }
     Ok(metrics)
@@ -359,13 +370,13 @@ fn finish<T: Float>(
 pub(crate) fn write_points<T: Float>(
     out: &Path,
     names: &Names,
-    (points, geometry): (&Tensor<T>, Geometry),
+    (points, geometry, translation): (&Tensor<T>, Geometry, Option<&[f64]>),
     write: Written,
 ) -> Result<()> {
     if write == Written::All {
         tsv::write(&out.join("embedding.tsv"), names, points)?;
     }
-    safetensors::write(&out.join("embedding.safetensors"), names, points, geometry)
+    safetensors::write_translated(&out.join("embedding.safetensors"), names, points, geometry, translation)
 }
 
 /// Writes `disk.svg` and `view.html`.
@@ -378,7 +389,7 @@ pub(crate) fn write_pictures(
     known: &Neighbours,
     metrics: &EmbeddingMetrics,
 ) -> Result<()> {
-    let Embeddings { names, points, geometry } = embeddings;
+    let Embeddings { names, points, geometry, .. } = embeddings;
     let sampled = metrics.sampled().map_or(String::new(), |sampled| format!(" {sampled}"));
     let title = format!("mean rank {:.2}, MAP {:.3}{sampled}", metrics.mean_rank, metrics.map);
     picture::plot(&out.join("disk.svg"), names, points, *geometry, known, None, &title)?;

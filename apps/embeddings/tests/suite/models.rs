@@ -22,7 +22,7 @@ fn train(edges: &str, out: &str, options: &[&str]) {
 }
 
 /// The options of a run in each space and with each loss.
-const RUNS: [&[&str]; 12] = [
+const RUNS: [&[&str]; 13] = [
     &["--model", "half-space", "--dim", "3"],
     &["--model", "sphere", "--dim", "3", "--kappa", "0.5"],
     &["--model", "poincare:2,sphere:1", "--kappa=-2,0.5"],
@@ -32,6 +32,7 @@ const RUNS: [&[&str]; 12] = [
     &["--model", "half-space", "--shared-negatives", "9", "--precision", "f32"],
     &["--loss", "fermi-dirac", "--radius", "3", "--temperature", "0.5"],
     &["--loss", "fermi-dirac", "--model", "lorentz", "--learn-kappa"],
+    &["--loss", "translation", "--model", "euclidean", "--precision", "f32"],
     &["--loss", "cones", "--lr", "0.005"],
     &["--loss", "umbral", "--model", "half-space"],
     &["--loss", "penumbral", "--model", "half-space", "--sample-by-weight"],
@@ -139,6 +140,42 @@ fn a_fermi_dirac_decoder_reconstructs_a_tree() {
     assert!(text.contains(&format!("mean rank {:.4}", metrics.mean_rank)), "{text}");
 }
 
+/// Nickel & Kiela 2017, section 4.1: in a chain each node has the next one as its only neighbour. A distance
+/// cannot tell it from the node before, which is as near; a translation can.
+#[test]
+fn a_translation_tells_the_direction_of_edges() {
+    let d = Dir::new();
+    let chain: String = (0..12).map(|i| format!("n{i}\tn{}\n", i + 1)).collect();
+    let edges = d.write("chain.tsv", chain);
+    let rank = |name: &str, loss: &str, more: &[&str]| {
+        let out = d.path(name);
+        let options =
+            ["--loss", loss, "--model", "euclidean", "--dim", "2", "--epochs", "300", "--lr", "0.1"];
+        train(&edges, &out, &[&options[..], more].concat());
+        let metrics: EmbeddingMetrics = crate::common::metrics(&out);
+        (metrics.mean_rank, metrics.translation)
+    };
+    let (by_distance, none) = rank("distance", "squared-ranking", &[]);
+    let (translated, r) = rank("translated", "translation", &[]);
+    assert!(none.is_none() && r.is_some_and(|r| r.iter().any(|x| x.abs() > 0.1)));
+    assert!(translated < 1.1 && by_distance > 1.3, "{translated} {by_distance}");
+    // A batch of all pairs is the same, whatever the option says.
+    let [all, more] = ["12", "100000"].map(|batch| rank("batch", "translation", &["--batch", batch]));
+    assert_eq!(all, more);
+    let (embedding, copy) = (d.path("translated"), d.path("copy.safetensors"));
+    let evaluate = |path: &str| POINCARE.succeeds(&["evaluate", "--embedding", path, "--edges", &edges]);
+    let text = evaluate(&embedding);
+    let line = format!("mean rank {translated:.4}");
+    assert!(text.contains(&line) && text.contains("by distances from u + r"), "{text}");
+    POINCARE.succeeds(&["convert", "--embedding", &embedding, "--out", &copy]);
+    assert!(evaluate(&copy).contains(&line));
+    let said = POINCARE.succeeds(&["convert", "--embedding", &embedding, "--out", &d.path("copy.tsv")]);
+    assert!(said.contains("the translation is left out"), "{said}");
+    let more = d.write("more.tsv", "new\tn0\n");
+    let args = ["place", "--embedding", &copy, "--edges", &more, "--out", &d.path("placed")];
+    assert!(POINCARE.fails(&args).contains("has a translation, which place does not know"));
+}
+
 #[test]
 fn options_that_do_not_fit_are_errors() {
     let d = Dir::new();
@@ -157,6 +194,13 @@ fn options_that_do_not_fit_are_errors() {
         (&["--loss", "fermi-dirac", "--radius=-1"], "--radius -1: a positive number is needed"),
         (&["--loss", "fermi-dirac", "--margin", "1"], "--margin: only for --loss cones"),
         (&["--loss", "fermi-dirac", "--shared-negatives", "5"], "only for --loss ranking"),
+        (&["--loss", "translation"], "a translation needs --model euclidean, not poincare"),
+        (&["--loss", "translation", "--model", "euclidean", "--lock-free"], "--lock-free: only"),
+        (&["--loss", "translation", "--model", "euclidean", "--learn-kappa"], "--learn-kappa: only for"),
+        (
+            &["--loss", "translation", "--model", "euclidean", "--memory", "1GB", "--work", &out],
+            "--loss translation: not with --partitions",
+        ),
         (&["--radius", "2"], "--radius: only for --loss fermi-dirac"),
         (&["--model", "poincare:2,sphere:1", "--dim", "4"], "--dim 4"),
         (&["--model", "poincare:2,sphere:1", "--kappa=-1"], "1 curvatures for 2 factors"),

@@ -90,7 +90,7 @@ enum Near {
 /// # Errors
 /// Those of [`Picture::new`], or if the file cannot be written.
 pub fn write(path: &Path, embeddings: &Embeddings, edges: &[(u32, u32)], title: &str) -> Result<()> {
-    let Embeddings { names, points, geometry } = embeddings;
+    let Embeddings { names, points, geometry, .. } = embeddings;
     let names: Vec<String> = names.iter().map(str::to_owned).collect();
     let picture = Picture::new(&names, points, *geometry, edges)?;
     let data = data(embeddings, &picture, edges, title);
@@ -114,7 +114,7 @@ pub fn write(path: &Path, embeddings: &Embeddings, edges: &[(u32, u32)], title: 
 
 fn data<'a>(embeddings: &'a Embeddings, picture: &'a Picture, edges: &[(u32, u32)], title: &str) -> Data<'a> {
     let Picture { layout, order, colour, legend, .. } = picture;
-    let Embeddings { names, points, geometry } = embeddings;
+    let Embeddings { names, points, geometry, .. } = embeddings;
     let mut rank = vec![0; order.len()];
     (0..).zip(order).for_each(|(new, &old)| rank[old] = new);
     let unit_disk = Geometry::new(SpaceModel::Poincare, None).expect("it is a geometry");
@@ -200,7 +200,7 @@ mod tests {
         let index = |node: u32| heap.iter().position(|known| *known == node).unwrap();
         let edges: Vec<(u32, u32)> =
             (2..8).map(|node| (index(node) as u32, index(node / 2) as u32)).collect();
-        let embeddings = Embeddings { names: texts.iter().collect(), points, geometry };
+        let embeddings = Embeddings { names: texts.iter().collect(), points, geometry, translation: None };
         let picture = Picture::new(&texts, &embeddings.points, geometry, &edges).unwrap();
         let data = data(&embeddings, &picture, &edges, "a title");
         assert_eq!(data.names[0], "n1");
