@@ -110,7 +110,7 @@ pub use recurrent::lstm::Lstm;
 pub use recurrent::rnn::Rnn;
 pub use recurrent::sequence::Sequence;
 pub use relation_network::{Matching, RelationNetwork, RelationSizes};
-pub use space::any_geometry::{AnyGeometry, AnySpace};
+pub use space::any_geometry::{AnyGeometry, AnySpace, Chosen};
 pub use space::curvature::Curvature;
 pub use space::gyrovector_space::{Geometry, GyrovectorSpace};
 pub use space::maps::{exp0, into_space, log0};

@@ -20,19 +20,25 @@ use crate::space::gyrovector_space::{Geometry, GyrovectorSpace};
 /// use cotangent_engine::{Tape, Tensor, rng};
 /// use cotangent_layers::{AnyGeometry, Geometry, Linear, exp0, log0};
 /// use cotangent_manifolds::{Euclidean, PoincareBall};
-/// for geometry in [AnyGeometry::<f64>::from(Euclidean), PoincareBall::new(-1.0).into()] {
+/// let geometries = [AnyGeometry::<f64>::from(Euclidean), PoincareBall::new(-1.0).into()];
+/// let [flat, curved] = geometries.map(|geometry| {
 ///     let layer = Linear::new(geometry.manifold(), 3, 2, &mut rng::stream(1, 0, 0));
 ///     let tape = Tape::new();
 ///     let x = exp0(geometry.on(&tape), tape.constant(&Tensor::new([1, 3], vec![0.1, 0.2, 0.3])));
-///     let y = log0(layer.forward(x)); // [1, 2]: the same in both, because the bias starts at the origin
-///     let want = 0.1 * layer.weight.value().row(0)[0]
-///         + 0.2 * layer.weight.value().row(0)[1]
-///         + 0.3 * layer.weight.value().row(0)[2];
-///     assert!((y.coordinates().to_tensor().data()[0] - want).abs() < 1e-15);
-/// }
+///     log0(layer.forward(x)).coordinates().to_tensor() // [1, 2]
+/// });
+/// // The bias starts at the origin, so both are the product with the weight.
+/// assert!((flat.data()[0] - curved.data()[0]).abs() < 1e-15);
 /// ```
-#[derive(Clone, Debug, Module)]
-pub enum AnyGeometry<T: Float = f32> {
+pub type AnyGeometry<T = f32> = Chosen<Curvature<T>>;
+
+/// The space on a tape whose points layers take in an [`AnyGeometry`].
+pub type AnySpace<'t, T> = Chosen<Curved<Var<'t, T>>>;
+
+/// What is chosen: an [`AnyGeometry`], or its space on a tape, an [`AnySpace`]. They differ in `C`, the
+/// curvature that is learned.
+#[derive(Clone, Copy, Debug, PartialEq, Module)]
+pub enum Chosen<C> {
     /// Euclidean space.
     Euclidean(Euclidean),
     /// The Poincaré ball.
@@ -40,42 +46,23 @@ pub enum AnyGeometry<T: Float = f32> {
     /// The sphere in stereographic projection.
     ProjectedSphere(ProjectedSphere),
     /// A curvature that is learned.
-    Learned(Curvature<T>),
+    Learned(C),
 }
 
-/// The space on a tape whose points layers take in an [`AnyGeometry`].
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum AnySpace<'t, T: Float> {
-    /// Euclidean space.
-    Euclidean(Euclidean),
-    /// The Poincaré ball.
-    PoincareBall(PoincareBall),
-    /// The sphere in stereographic projection.
-    ProjectedSphere(ProjectedSphere),
-    /// The space of a variable curvature.
-    Curved(Curved<Var<'t, T>>),
-}
-
-/// The conversions from a geometry and from its space.
 macro_rules! conversions {
-    ($($variant:ident($geometry:ty)),+) => {$(
-        impl<T: Float> From<$geometry> for AnyGeometry<T> {
+    ($($geometry:ident),+) => {$(
+        impl<C> From<$geometry> for Chosen<C> {
             fn from(geometry: $geometry) -> Self {
-                AnyGeometry::$variant(geometry)
-            }
-        }
-        impl<'t, T: Float> From<$geometry> for AnySpace<'t, T> {
-            fn from(space: $geometry) -> Self {
-                AnySpace::$variant(space)
+                Chosen::$geometry(geometry)
             }
         }
     )+};
 }
-conversions! { Euclidean(Euclidean), PoincareBall(PoincareBall), ProjectedSphere(ProjectedSphere) }
+conversions! { Euclidean, PoincareBall, ProjectedSphere }
 
 impl<T: Float> From<Curvature<T>> for AnyGeometry<T> {
     fn from(geometry: Curvature<T>) -> Self {
-        AnyGeometry::Learned(geometry)
+        Chosen::Learned(geometry)
     }
 }
 
@@ -83,8 +70,20 @@ impl<T: Float> AnyGeometry<T> {
     /// The curvature that has been learned; `None` if it is fixed.
     pub fn learned_kappa(&self) -> Option<f64> {
         match self {
-            AnyGeometry::Learned(curvature) => Some(curvature.kappa.value().data()[0].to_f64()),
+            Chosen::Learned(curvature) => Some(curvature.kappa.value().data()[0].to_f64()),
             _ => None,
+        }
+    }
+}
+
+impl<C> Chosen<C> {
+    /// The manifold of the parameters that stand for points. With a learned curvature they are vectors.
+    fn parameters_manifold(&self) -> SpaceForm {
+        match self {
+            Chosen::Euclidean(m) => (*m).into(),
+            Chosen::PoincareBall(m) => (*m).into(),
+            Chosen::ProjectedSphere(m) => (*m).into(),
+            Chosen::Learned(_) => Euclidean.into(),
         }
     }
 }
@@ -94,19 +93,14 @@ impl<T: Float> Geometry<T> for AnyGeometry<T> {
     type On<'t> = AnySpace<'t, T>;
 
     fn manifold(&self) -> SpaceForm {
-        match self {
-            AnyGeometry::Euclidean(m) => (*m).into(),
-            AnyGeometry::PoincareBall(m) => (*m).into(),
-            AnyGeometry::ProjectedSphere(m) => (*m).into(),
-            AnyGeometry::Learned(curvature) => curvature.manifold().into(),
-        }
+        self.parameters_manifold()
     }
     fn on<'t>(&self, tape: &'t Tape<T>) -> AnySpace<'t, T> {
         match self {
-            AnyGeometry::Euclidean(m) => AnySpace::Euclidean(*m),
-            AnyGeometry::PoincareBall(m) => AnySpace::PoincareBall(*m),
-            AnyGeometry::ProjectedSphere(m) => AnySpace::ProjectedSphere(*m),
-            AnyGeometry::Learned(curvature) => AnySpace::Curved(curvature.on(tape)),
+            Chosen::Euclidean(m) => (*m).into(),
+            Chosen::PoincareBall(m) => (*m).into(),
+            Chosen::ProjectedSphere(m) => (*m).into(),
+            Chosen::Learned(curvature) => Chosen::Learned(curvature.on(tape)),
         }
     }
 }
@@ -115,25 +109,15 @@ impl<T: Float> Geometry<T> for AnyGeometry<T> {
 macro_rules! with_space {
     ($space:expr, $s:ident => $value:expr) => {
         match $space {
-            AnySpace::Euclidean($s) => $value,
-            AnySpace::PoincareBall($s) => $value,
-            AnySpace::ProjectedSphere($s) => $value,
-            AnySpace::Curved($s) => $value,
+            Chosen::Euclidean($s) => $value,
+            Chosen::PoincareBall($s) => $value,
+            Chosen::ProjectedSphere($s) => $value,
+            Chosen::Learned($s) => $value,
         }
     };
 }
 
 impl<T: Float> AnySpace<'_, T> {
-    /// The manifold of the parameters that stand for points.
-    fn parameters_manifold(&self) -> SpaceForm {
-        match self {
-            AnySpace::Euclidean(m) => (*m).into(),
-            AnySpace::PoincareBall(m) => (*m).into(),
-            AnySpace::ProjectedSphere(m) => (*m).into(),
-            AnySpace::Curved(_) => Euclidean.into(),
-        }
-    }
-
     /// # Panics
     /// If the manifold is not that of the space's parameters.
     #[track_caller]
@@ -141,7 +125,7 @@ impl<T: Float> AnySpace<'_, T> {
         let own = self.parameters_manifold();
         if *manifold != own {
             let space = match self {
-                AnySpace::Curved(_) => "a space of learned curvature".to_owned(),
+                Chosen::Learned(_) => "a space of learned curvature".to_owned(),
                 _ => format!("{own:?}"),
             };
             let what = what();
@@ -159,7 +143,7 @@ impl<'t, T: Float> GyrovectorSpace<'t, T> for AnySpace<'t, T> {
     fn points(&self, stored: Point<SpaceForm, Var<'t, T>>) -> Point<Self, Var<'t, T>> {
         self.assert_is_own(stored.manifold(), || "these points are".to_owned());
         let coordinates = match self {
-            AnySpace::Curved(space) => Curved::exp0(space, stored.coordinates()),
+            Chosen::Learned(space) => Curved::exp0(space, stored.coordinates()),
             _ => *stored.coordinates(),
         };
         Point::new(*self, coordinates)
