@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use cotangent::prelude::{AnyGeometry, Curvature, Float, PoincareBall};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{AppError, Result};
@@ -27,6 +28,14 @@ impl CurvatureOption {
         }
         let message = format!("--kappa {}: a number from -1e6 to -1e-6 is needed", self.kappa);
         Err(AppError::usage(message))
+    }
+
+    /// The Poincaré ball of this curvature.
+    ///
+    /// # Panics
+    /// If the curvature is none of hyperbolic space: see [`check`](Self::check).
+    pub fn geometry<T: Float>(self) -> AnyGeometry<T> {
+        if self.learned { Curvature::new(self.kappa).into() } else { PoincareBall::new(self.kappa).into() }
     }
 }
 

@@ -1,7 +1,10 @@
 //! The geometry of a part of a model.
 
 use clap::ValueEnum;
+use cotangent::prelude::{AnyGeometry, Euclidean, Float};
 use serde::{Deserialize, Serialize};
+
+use crate::curvature::CurvatureOption;
 
 /// The geometry of a part of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -11,4 +14,17 @@ pub enum Space {
     Euclidean,
     /// The Poincaré ball.
     Hyperbolic,
+}
+
+impl Space {
+    /// The geometry, with this curvature where it is hyperbolic.
+    ///
+    /// # Panics
+    /// As [`CurvatureOption::geometry`].
+    pub fn geometry<T: Float>(self, curvature: CurvatureOption) -> AnyGeometry<T> {
+        match self {
+            Space::Euclidean => Euclidean.into(),
+            Space::Hyperbolic => curvature.geometry(),
+        }
+    }
 }

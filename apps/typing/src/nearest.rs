@@ -5,7 +5,7 @@ use cotangent::prelude::*;
 use serde::Serialize;
 
 use crate::config::Space;
-use crate::model::space::ball;
+use crate::model::space::geometry;
 use crate::types::{Granularity, Types};
 
 /// A type and its distance from another.
@@ -23,10 +23,8 @@ pub struct Near {
 /// The `count` types nearest to a type, the nearest first. `points` has the point of each type's hyperplane.
 pub fn nearest(types: &Types, points: &Tensor<f64>, space: Space, given: u32, count: usize) -> Vec<Near> {
     let centre = Row::from(points.row(given as usize));
-    let distance = |other: &[f64]| match space {
-        Space::Hyperbolic => ball().dist(&centre, &Row::from(other)),
-        Space::Euclidean => Euclidean.dist(&centre, &Row::from(other)),
-    };
+    let manifold = geometry::<f64>(space).manifold();
+    let distance = |other: &[f64]| manifold.dist(&centre, &Row::from(other));
     let others = (0..).zip(points.rows()).filter(|&(number, _)| number != given);
     let mut all: Vec<(f64, u32)> = others.map(|(number, row)| (distance(row), number)).collect();
     all.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));

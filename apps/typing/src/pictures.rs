@@ -6,11 +6,11 @@ use cotangent::prelude::*;
 use cotangent_apps_common::curves::{self, Series};
 use cotangent_apps_common::disk::{self, Classes};
 use cotangent_apps_common::error::{AppError, Result};
-use cotangent_apps_common::geometry::{self, SpaceModel};
+use cotangent_apps_common::geometry::SpaceModel;
 
 use crate::config::Space;
 use crate::examples::Example;
-use crate::model::space;
+use crate::model::space::geometry;
 use crate::train::TypingMetrics;
 use crate::typer::Typer;
 
@@ -37,8 +37,8 @@ pub fn hyperplanes<T: Float>(
     let space = typer.space();
     let mut rows = Vec::new();
     typer.for_batches(examples, |_, output| {
-        let space = space::geometry(space).on(output.text.coordinates().tape());
-        let x = into_space(space, output.text).coordinates().to_tensor();
+        let tape = output.text.coordinates().tape();
+        let x = into_space(geometry(space).on(tape), output.text).coordinates().to_tensor();
         rows.extend(x.rows().map(|row| [row[0].to_f64(), row[1].to_f64()]));
     });
     let of_example = |example: &Example| {
@@ -96,7 +96,7 @@ pub fn queries_and_keys<T: Float>(path: &Path, typer: &Typer<T>, examples: &[Exa
     let points = Tensor::new([queries + keys, width], parts.concat());
     let hyperbolic = typer.description.config.spaces.attention == Space::Hyperbolic;
     let model = if hyperbolic { SpaceModel::Poincare } else { SpaceModel::Euclidean };
-    let layout = disk::layout(&points, geometry::Geometry::new(model, None)?)?;
+    let layout = disk::layout(&points, cotangent_apps_common::geometry::Geometry::new(model, None)?)?;
     let labels: Vec<u32> = (0..queries + keys).map(|i| u32::from(i < queries)).collect();
     disk::classes(
         path,

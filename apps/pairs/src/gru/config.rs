@@ -244,18 +244,9 @@ impl GruConfig {
         self
     }
 
-    /// The geometry of a part of the model.
-    ///
-    /// # Errors
-    /// If the curvature is impossible.
-    pub(super) fn geometry<T: Float>(&self, space: Space) -> Result<AnyGeometry<T>> {
-        Ok(match space {
-            Space::Euclidean => Euclidean.into(),
-            Space::Hyperbolic if self.learn_kappa => Curvature::new(self.kappa).into(),
-            Space::Hyperbolic => PoincareBall::try_new(self.kappa)
-                .map_err(|error| AppError::usage(format!("--kappa: {error}")))?
-                .into(),
-        })
+    /// The curvature of the hyperbolic parts.
+    pub(super) fn curvature(&self) -> CurvatureOption {
+        CurvatureOption { kappa: self.kappa, learned: self.learn_kappa }
     }
 
     /// A lower bound on the number of a model's parameters, with so many words: the words, and two matrices
@@ -276,7 +267,7 @@ impl GruConfig {
         if !(0.0..=1.0).contains(&self.lr_floor) {
             return Err(AppError::usage(format!("--lr-floor {}: from 0 to 1 is needed", self.lr_floor)));
         }
-        CurvatureOption { kappa: self.kappa, learned: self.learn_kappa }.check()?;
+        self.curvature().check()?;
         options::parameters(&[("dim", self.dim)], self.least_parameters(0))?;
         Ok(())
     }

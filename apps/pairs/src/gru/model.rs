@@ -3,10 +3,9 @@
 use cotangent::layers::init;
 use cotangent::prelude::*;
 use cotangent_apps_common::confusion::Confusion;
-use cotangent_apps_common::error::Result;
 use cotangent_apps_common::padded::Padded;
 
-use super::{Architecture, Encoder, GruConfig, Nonlinearity, Protocol};
+use super::{Architecture, Encoder, GruConfig, Nonlinearity, Protocol, Space};
 use crate::sentence_pairs::Pair;
 
 impl Protocol {
@@ -108,13 +107,13 @@ pub(super) struct GruModel<T: Float> {
 }
 
 impl<T: Float> GruModel<T> {
-    /// # Errors
-    /// If the configuration's curvature is impossible.
-    pub(super) fn new(config: &GruConfig, [words, classes]: [usize; 2]) -> Result<Self> {
+    /// For so many words and classes.
+    pub(super) fn new(config: &GruConfig, [words, classes]: [usize; 2]) -> Self {
         let (mut rng, dim) = (rng::stream(config.seed, "initial", 0), config.dim);
         let Architecture { body, feed_forward_space, head, .. } = config.architecture;
-        let [body, head] = [config.geometry(body)?, config.geometry(head)?];
-        let feed_forward_space = feed_forward_space.map(|space| config.geometry(space)).transpose()?;
+        let geometry = |space: Space| space.geometry(config.curvature());
+        let [body, head] = [body, head].map(geometry);
+        let feed_forward_space = feed_forward_space.map(geometry);
         let manifold = body.manifold();
         let joined = feed_forward_space.as_ref().unwrap_or(&body).manifold();
         let range = config.protocol.word_range(dim);
@@ -130,7 +129,7 @@ impl<T: Float> GruModel<T> {
             head,
         };
         config.protocol.start_ends(&mut model.join, &mut model.regression, &mut rng);
-        Ok(model)
+        model
     }
 
     /// The input points of the logistic regression, `[batch, dim]`, and its logits, `[batch, classes]`.

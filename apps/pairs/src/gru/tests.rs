@@ -17,7 +17,7 @@ fn config(protocol: Protocol, seed: u64) -> GruConfig {
 fn largest_starts(protocol: Protocol) -> [f64; 4] {
     let mut largest = [0.0; 4];
     for seed in 0..20 {
-        let model = GruModel::<f64>::new(&config(protocol, seed), [400, 2]).unwrap();
+        let model = GruModel::<f64>::new(&config(protocol, seed), [400, 2]);
         let values = [
             model.words.points.value(),
             model.join.weights[1].value(),
@@ -109,7 +109,7 @@ fn the_released_protocol_clips_each_matrix_by_itself() {
 fn the_released_protocol_adds_the_bias_before_the_distance() {
     let ball = PoincareBall::new(-1.0);
     for (protocol, first) in [(Protocol::Adam, false), (Protocol::Released, true)] {
-        let mut join = GruModel::new(&config(protocol, 3), [4, 2]).unwrap().join;
+        let mut join = GruModel::new(&config(protocol, 3), [4, 2]).join;
         *join.bias.value_mut() = Tensor::new([5], vec![0.1, -0.2, 0.3, 0.0, 0.2]);
         *join.features[0].value_mut() = Tensor::new([5], vec![0.3, 0.2, -0.1, 0.4, 0.0]);
         let tape = Tape::new();

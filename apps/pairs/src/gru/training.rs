@@ -43,7 +43,7 @@ fn in_precision<T: Float>(
     config: &GruConfig,
     options: &RunOptions,
 ) -> Result<GruMetrics> {
-    let model = GruModel::new(config, [data.words.len(), data.classes.len()])?;
+    let model = GruModel::new(config, [data.words.len(), data.classes.len()]);
     let _held = output::hold(&options.out)?;
     task::fit(&GruTask::<T> { data, config, options, number: PhantomData }, model, options)
 }

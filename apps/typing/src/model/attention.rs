@@ -124,7 +124,6 @@ impl<T: Float> Summaries<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::space::ball;
     use super::*;
     use crate::config::{Size, Space};
     use crate::examples::Example;
@@ -133,7 +132,7 @@ mod tests {
     #[test]
     fn pooling_of_places_is_the_layers_attention_pooling() {
         let config = TypingConfig::for_crowd(Size::Base, Space::Hyperbolic);
-        let ball = ball();
+        let ball = PoincareBall::new(-1.0);
         let rng = &mut rng::stream(3, "test", 0);
         let mut pooling = Pooling::<f64>::new(ball.into(), 3, 4, &config, rng);
         for (i, x) in pooling.layer.positions.value_mut().data_mut().iter_mut().enumerate() {

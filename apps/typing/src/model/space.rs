@@ -1,20 +1,13 @@
 //! The geometries of the model's parts.
 
 use cotangent::prelude::*;
+use cotangent_apps_common::curvature::CurvatureOption;
 
 use crate::config::Space;
 
-/// The Poincaré ball of curvature −1, in which all hyperbolic parts are (section 2: c = 1).
-pub(crate) fn ball() -> PoincareBall {
-    PoincareBall::new(-1.0)
-}
-
-/// The geometry of a part.
+/// The geometry of a part. All hyperbolic parts have the curvature −1 (section 2: c = 1).
 pub(crate) fn geometry<T: Float>(space: Space) -> AnyGeometry<T> {
-    match space {
-        Space::Euclidean => Euclidean.into(),
-        Space::Hyperbolic => ball().into(),
-    }
+    space.geometry(CurvatureOption { kappa: -1.0, learned: false })
 }
 
 /// Points of the geometry of some part: `[…, n]`. [`into_space`] brings them to that of another (section

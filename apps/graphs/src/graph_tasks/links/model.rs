@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use cotangent::layers::loss::FermiDirac;
 use cotangent::prelude::*;
+use cotangent_apps_common::curvature::CurvatureOption;
 use cotangent_apps_common::error::{AppError, Result};
 
 use super::LinkConfig;
@@ -62,9 +63,10 @@ pub(super) struct LinkModel<T: Float> {
 
 impl<T: Float> LinkModel<T> {
     /// For nodes with `width` features.
-    pub(super) fn new(geometry: impl Fn() -> AnyGeometry<T>, width: usize, config: &LinkConfig) -> Self {
+    pub(super) fn new(width: usize, config: &LinkConfig) -> Self {
         let mut rng = rng::stream(config.seed, "initial", 0);
-        let spaces: Vec<AnyGeometry<T>> = (0..=LAYERS).map(|_| geometry()).collect();
+        let geometry = |_| config.kappa.map_or(Euclidean.into(), CurvatureOption::geometry);
+        let spaces: Vec<AnyGeometry<T>> = (0..=LAYERS).map(geometry).collect();
         let layer = |(i, space): (usize, &AnyGeometry<T>)| {
             let width = if i == 0 { width } else { config.dim };
             let mut layer = GraphConvolution::new(space.manifold(), width, config.dim, &mut rng);

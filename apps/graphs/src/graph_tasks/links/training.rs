@@ -26,36 +26,24 @@ use crate::graph::WholeGraph;
 pub fn train(graph: &LinkGraph, config: &LinkConfig, options: &RunOptions) -> Result<LinkMetrics> {
     config.check()?;
     let split = Split::draw(graph, config.seed)?;
-    let run = Run { graph, config, options, split };
     match config.precision {
-        Precision::F32 => run.in_precision::<f32>(),
-        Precision::F64 => run.in_precision::<f64>(),
+        Precision::F32 => in_precision::<f32>(graph, config, options, &split),
+        Precision::F64 => in_precision::<f64>(graph, config, options, &split),
     }
 }
 
-struct Run<'a> {
-    graph: &'a LinkGraph,
-    config: &'a LinkConfig,
-    options: &'a RunOptions,
-    split: Split,
-}
-
-impl Run<'_> {
-    /// Trains the model in the precision `T`, tests the best one and writes all results.
-    fn in_precision<T: Float>(&self) -> Result<LinkMetrics> {
-        let Run { graph, config, options, ref split } = *self;
-        let input = Input::<T>::new(graph, split, config)?;
-        config.check_memory(graph.nodes(), input.width())?;
-        let _held = output::hold(&options.out)?;
-        let geometry = || match config.kappa {
-            None => Euclidean.into(),
-            Some(kappa) if kappa.learned => Curvature::new(kappa.kappa).into(),
-            Some(kappa) => PoincareBall::new(kappa.kappa).into(),
-        };
-        let model = LinkModel::new(geometry, input.width(), config);
-        let task = LinkTask { graph, config, options, split, input };
-        task::fit(&task, model, options)
-    }
+/// Trains the model in the precision `T`, tests the best one and writes all results.
+fn in_precision<T: Float>(
+    graph: &LinkGraph,
+    config: &LinkConfig,
+    options: &RunOptions,
+    split: &Split,
+) -> Result<LinkMetrics> {
+    let input = Input::<T>::new(graph, split, config)?;
+    config.check_memory(graph.nodes(), input.width())?;
+    let _held = output::hold(&options.out)?;
+    let model = LinkModel::new(input.width(), config);
+    task::fit(&LinkTask { graph, config, options, split, input }, model, options)
 }
 
 /// The training of a model.
