@@ -17,7 +17,7 @@ use crate::evaluate::distortion::{Distortion, distortion};
 use crate::evaluate::gold::{self, Agreement};
 use crate::evaluate::is_a::{self, Classification, IsAScore};
 use crate::evaluate::rank_correlation::{RankCorrelation, rank_correlation};
-use crate::evaluate::reconstruction::{self, Candidates, Sample, Score};
+use crate::evaluate::reconstruction::{self, Sample, Score};
 use crate::files::embeddings::Embeddings;
 use crate::graph::edges::{EdgeOptions, ReadGraph};
 use crate::graph::{Graph, Neighbours};
@@ -121,14 +121,7 @@ pub(crate) fn evaluate(args: &Evaluate) -> Result<()> {
     }
     let points_of = embeddings.index(args.embedding.path(), &whole.names)?;
     let start = std::time::Instant::now();
-    let report = threads.run(|| {
-        let candidates = Candidates {
-            points: &embeddings.points,
-            geometry: embeddings.geometry,
-            translation: embeddings.translation.as_deref(),
-        };
-        measured(args, (&embeddings, candidates), &points_of, &graph, &whole, sample)
-    })?;
+    let report = threads.run(|| measured(args, &embeddings, &points_of, &graph, &whole, sample))?;
     say!(
         "{} points in {} (kappa {}), {} nodes with neighbours, {} pairs, {:.1} s",
         embeddings.names.len(),
@@ -154,7 +147,7 @@ pub(crate) fn evaluate(args: &Evaluate) -> Result<()> {
 /// Measures the pairs of `graph`. Of the `whole` graph no pair counts as wrong; it has the same first nodes.
 fn measured(
     args: &Evaluate,
-    (embeddings, candidates): (&Embeddings, Candidates<'_>),
+    embeddings: &Embeddings,
     points_of: &[u32],
     graph: &Graph,
     whole: &Graph,
@@ -170,7 +163,7 @@ fn measured(
     let options = is_a::Options { score, alpha: alpha.unwrap_or(ALPHA), cone_size, seed };
     let classify = || is_a::classify(points, *geometry, points_of, &graph.pairs, &known, options);
     Ok(Report {
-        reconstruction: reconstruction::rank(candidates, points_of, [&ranked, &known], sample),
+        reconstruction: reconstruction::rank(embeddings.candidates(), points_of, [&ranked, &known], sample),
         distortion: distortion(points, *geometry, points_of, edges, args.seed),
         rank_correlation: is_hierarchy.then(|| rank_correlation(&embeddings.depths(points_of), &reduction)),
         is_a: if is_hierarchy { classify()? } else { None },

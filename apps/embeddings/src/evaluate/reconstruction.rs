@@ -14,6 +14,7 @@ use cotangent_numbers::simd::dispatch_blocks;
 use rayon::prelude::*;
 
 use crate::evaluate::keys::{Keys, Origin};
+use crate::files::embeddings::Embeddings;
 use crate::graph::Neighbours;
 
 /// How well an embedding reconstructs a graph.
@@ -90,6 +91,14 @@ pub struct Candidates<'a> {
     /// What is added to the point whose neighbours are ranked, in Euclidean space: the vector of
     /// [`Loss::Translation`](crate::train::objective::Loss::Translation).
     pub translation: Option<&'a [f64]>,
+}
+
+impl Embeddings {
+    /// All points.
+    pub(crate) fn candidates(&self) -> Candidates<'_> {
+        let Embeddings { points, geometry, translation, .. } = self;
+        Candidates { points, geometry: *geometry, translation: translation.as_deref() }
+    }
 }
 
 impl Candidates<'_> {

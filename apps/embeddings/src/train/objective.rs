@@ -27,7 +27,7 @@ pub enum Loss {
     Penumbral,
     /// As ranking, of squared distances: in Euclidean space the baseline of Nickel & Kiela 2017.
     SquaredRanking,
-    /// As squared-ranking, of the distances from u + r: all edges share the vector r, which is learned, by the
+    /// As squared-ranking, of the distances from u + r: all edges share the vector r, which is learned by the
     /// mean of a batch. The translational baseline of Nickel & Kiela 2017, in euclidean.
     Translation,
 }

@@ -13,11 +13,11 @@ use crate::train::objective::Loss;
 pub(crate) struct Parameters<T: Float> {
     /// The points, one for each node.
     pub(crate) points: Param<ProductSpace, T>,
-    /// If curvatures are learned, a number for each factor: [`unit`] times it is the logarithm of the scale
-    /// of the factor's distances.
+    /// If curvatures are learned, a number for each factor: its [`unit`] times it is the logarithm of the
+    /// scale of the factor's distances.
     scales: Option<Param<Euclidean, T>>,
-    /// The translation of [`Loss::Translation`] times the root of the number of pairs in a batch: so it moves
-    /// by the rate times the mean gradient of the batch. It starts at 0.
+    /// The translation of [`Loss::Translation`] in its [`unit`], so that it moves by the mean of a batch. It
+    /// starts at 0.
     translation: Option<Param<Euclidean, T>>,
     /// Number of pairs in a batch.
     #[module(skip)]
@@ -62,7 +62,7 @@ impl<T: Float> Parameters<T> {
         let rows = points.rows().len();
         let Some(scales) = &self.scales else { return (points, config.geometry) };
         let scales: Vec<f64> =
-            scales.value().data().iter().map(|x| (x.to_f64() * unit(self.batch)).exp()).collect();
+            scales.value().data().iter().map(|x| (x.to_f64() * unit(PACE, self.batch)).exp()).collect();
         let manifold = config.geometry.manifold();
         for i in 0..rows {
             let row = points.row_mut(i);
@@ -80,7 +80,7 @@ impl<T: Float> Parameters<T> {
     pub(crate) fn learned_translation(&self) -> Option<Vec<f64>> {
         let values = self.translation.as_ref()?.value().data();
         // Rounded as in the file of the embedding.
-        let rounded = |x: &T| T::nearest(x.to_f64() * translation_unit(self.batch)).to_f64();
+        let rounded = |x: &T| T::nearest(x.to_f64() * unit(1.0, self.batch)).to_f64();
         Some(values.iter().map(rounded).collect())
     }
 
@@ -90,11 +90,11 @@ impl<T: Float> Parameters<T> {
     pub(crate) fn distances<'t>(&self, tape: &'t Tape<T>, [x, y]: [Var<'t, T>; 2]) -> Var<'t, T> {
         let manifold = self.points.manifold();
         let x = match &self.translation {
-            Some(translation) => x + *translation.on(tape).coordinates() * translation_unit(self.batch),
+            Some(translation) => x + *translation.on(tape).coordinates() * unit(1.0, self.batch),
             None => x,
         };
         let Some(scales) = &self.scales else { return manifold.dist(&x, &y) };
-        let scales = (*scales.on(tape).coordinates() * unit(self.batch)).exp();
+        let scales = (*scales.on(tape).coordinates() * unit(PACE, self.batch)).exp();
         let factors = manifold.factors_of_width(x.shape().width()).enumerate();
         let distances = factors.map(|(i, (space, coordinates))| {
             let [x, y] = [x, y].map(|x| x.columns(coordinates.clone()));
@@ -104,13 +104,8 @@ impl<T: Float> Parameters<T> {
     }
 }
 
-/// The unit of the translation's parameter.
-fn translation_unit(batch: usize) -> f64 {
-    (batch as f64).sqrt().recip()
-}
-
-/// The unit of a scale's parameter: with it, a step of the rate r changes the scale's logarithm by
-/// [`PACE`] r times the mean gradient of the batch.
-fn unit(batch: usize) -> f64 {
-    (PACE / batch as f64).sqrt()
+/// The unit of a parameter that all pairs share: with it, a step of the rate r changes what the parameter
+/// stands for by `pace` r times the mean gradient of the batch.
+fn unit(pace: f64, batch: usize) -> f64 {
+    (pace / batch as f64).sqrt()
 }

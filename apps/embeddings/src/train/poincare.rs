@@ -357,7 +357,8 @@ fn finish<T: Float>(
     };
     metrics::write(out, &metrics)?;
     if options.write == Written::All {
-        let embeddings = Embeddings { names: graph.names.clone(), points, geometry, translation: None };
+        let (names, translation) = (graph.names.clone(), metrics.translation.clone());
+        let embeddings = Embeddings { names, points, geometry, translation };
         write_pictures(out, &embeddings, evaluator.known(neighbours), &metrics)?;
     }
     Ok(metrics)
