@@ -3,6 +3,8 @@
 //! Each process is a rank that trains the same model with a share of every batch, or an embedding's parts in
 //! turns with the others. An error or a panic of one rank ends all of them.
 
+#![forbid(unsafe_code)]
+
 mod world;
 
 use std::ffi::OsString;

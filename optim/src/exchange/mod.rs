@@ -7,8 +7,7 @@
 //! | [`Alone`]: one rank without others | `alone.rs` |
 //! | the sum of all parts' gradients, the same on every rank | `sum.rs` |
 //!
-//! The ranks of a cluster are in the crate `cotangent-mpi`, which is no part of the workspace: it needs a
-//! library of MPI.
+//! The ranks of a cluster are in the crate `cotangent-mpi`, which needs a library of MPI.
 
 mod alone;
 mod sum;
