@@ -46,6 +46,14 @@ impl<const R: usize> Fused for Lanes<R> {
     }
 }
 
+/// `a + b` and its rounding error, exactly (Knuth).
+#[inline(always)]
+pub fn two_sum<X: Copy + Add<Output = X> + Sub<Output = X>>(a: X, b: X) -> (X, X) {
+    let sum = a + b;
+    let part = sum - a;
+    (sum, (a - (sum - part)) + (b - part))
+}
+
 /// A sum of products with its rounding error: of a number, or in every lane.
 #[derive(Clone, Copy)]
 pub struct Compensated<X> {
@@ -89,7 +97,7 @@ impl<S: Block> Compensated<S> {
         if T::COMPENSATED {
             let product = x * y;
             let product_error = x.mul_sub(y, product);
-            let (sum, sum_error) = self.sum.two_sum(product);
+            let (sum, sum_error) = two_sum(self.sum, product);
             self.sum = sum;
             self.error = self.error + (sum_error + product_error);
         } else {

@@ -1,15 +1,15 @@
 //! SIMD lanes: several elements at a time through one formula.
 //!
-//! A `Lanes<R, E>` is an array, and every operation on it is a loop over the array. Where the loop is
-//! inlined into an entry of [`simd`](crate::simd), the compiler turns it into vector instructions. All lanes
-//! are computed alike, so a result depends neither on the lane it was computed in nor on its neighbours.
+//! A `Lanes<R, E>` is an array, and every operation on it is a loop over the array; elementary functions are
+//! called. Where the loop is inlined into an entry of [`simd`](crate::simd), the compiler turns it into
+//! vector instructions. All lanes are computed alike, so a result depends neither on the lane it was computed
+//! in nor on its neighbours.
 
-use std::any::Any;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-use crate::elementary::{self as e, Element};
+use crate::elementary::{Element, Packed};
 use crate::scalar::Scalar;
-use crate::simd::{dispatch_lanes, dispatch_wide};
+use crate::simd::columns::{self, Elementary, with_elementary};
 use crate::storage::Storage;
 
 /// `R` numbers, `f64` or `f32`; every operation acts on all of them.
@@ -84,13 +84,6 @@ impl<const R: usize, E: Element> Lanes<R, E> {
     pub fn mul_add(self, b: Self, c: Self) -> Self {
         Lanes(array(E::zero(), |l| self.0[l].mul_add(b.0[l], c.0[l])))
     }
-    /// `self + b` and its rounding error, exactly (Knuth).
-    #[inline(always)]
-    pub fn two_sum(self, b: Self) -> (Self, Self) {
-        let sum = self + b;
-        let part = sum - self;
-        (sum, (self - (sum - part)) + (b - part))
-    }
     #[inline(always)]
     fn map(self, f: impl Fn(E) -> E) -> Self {
         Lanes(array(E::zero(), |l| f(self.0[l])))
@@ -98,27 +91,6 @@ impl<const R: usize, E: Element> Lanes<R, E> {
     #[inline(always)]
     fn zip(self, o: Self, f: impl Fn(E, E) -> E) -> Self {
         Lanes(array(E::zero(), |l| f(self.0[l], o.0[l])))
-    }
-    /// Applies a function to the bits of each lane.
-    #[inline(always)]
-    pub fn map_bits(self, f: impl Fn(E::Bits) -> E::Bits) -> Self {
-        self.map(|x| E::from_bits(f(x.to_bits())))
-    }
-    /// The magnitude of `self` with the sign of `sign`.
-    #[inline(always)]
-    pub fn copysign(self, sign: Self) -> Self {
-        self.zip(sign, |x, s| x.copysign(s))
-    }
-    /// `self`, negated where the sign bit of `sign` is set.
-    #[inline(always)]
-    pub fn flip_sign(self, sign: Self) -> Self {
-        let bit = E::ONE_BITS << (E::WIDTH - 1);
-        self.zip(sign, |x, s| E::from_bits(x.to_bits() ^ (s.to_bits() & bit)))
-    }
-    /// The lanes whose lowest bit is set.
-    #[inline(always)]
-    pub fn odd(self) -> LaneMask<R, E> {
-        LaneMask(array(E::ZERO_BITS, |l| E::ZERO_BITS - (self.0[l].to_bits() & E::ONE_BITS)))
     }
 }
 
@@ -209,180 +181,81 @@ impl<const R: usize, E: Element> Neg for Lanes<R, E> {
     }
 }
 
-/// Up to this many lanes, elementary functions are called out of line. A row formula calls few of them for
-/// many coordinates, and inlining their code into every formula takes the compiler minutes. On more lanes, as
-/// in the kernels of [programs](crate::program) and [lines](crate::line), the functions are inlined, except
-/// those of [`CalledAlways`].
-const CALLED: usize = 4;
+impl<const R: usize, E: Storage> Packed for Lanes<R, E> {
+    type Element = E;
 
-/// Bytes of an AVX2 register.
-const REGISTER: usize = 32;
-
-/// Computes an elementary function in the registers that the lanes fill. On an x86-64 processor without
-/// AVX2 it is computed lane by lane: vector code without vector instructions is long, and would be
-/// compiled for every function.
-#[inline(always)]
-fn dispatched<const R: usize, E: Element, Y>(
-    x: Lanes<R, E>,
-    wide: impl Fn(Lanes<R, E>) -> Y,
-    lane_by_lane: impl Fn(Lanes<R, E>) -> Y,
-) -> Y {
-    // By reference: a copy would be written in parts, and the processor waits before it reads these as one
-    // register.
-    if size_of::<Lanes<R, E>>() > REGISTER {
-        dispatch_wide(
-            &x,
-            #[inline(always)]
-            |x| wide(*x),
-            #[inline(always)]
-            |x| wide(*x),
-            #[inline(always)]
-            |x| if R > 1 && cfg!(target_arch = "x86_64") { lane_by_lane(*x) } else { wide(*x) },
-        )
-    } else {
-        dispatch_lanes(
-            &x,
-            #[inline(always)]
-            |x| wide(*x),
-            #[inline(always)]
-            |x| if R > 1 && cfg!(target_arch = "x86_64") { lane_by_lane(*x) } else { wide(*x) },
-        )
+    #[inline(always)]
+    fn splat(x: E) -> Self {
+        Lanes::splat(x)
+    }
+    #[inline(always)]
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        Lanes::mul_add(self, b, c)
+    }
+    #[inline(always)]
+    fn each(mut self, f: impl FnOnce(&mut [E])) -> Self {
+        f(&mut self.0);
+        self
+    }
+    #[inline(always)]
+    fn and(self, other: Self) -> Self {
+        self.zip(other, |a, b| E::from_bits(a.to_bits() & b.to_bits()))
+    }
+    #[inline(always)]
+    fn or(self, other: Self) -> Self {
+        self.zip(other, |a, b| E::from_bits(a.to_bits() | b.to_bits()))
+    }
+    #[inline(always)]
+    fn xor(self, other: Self) -> Self {
+        self.zip(other, |a, b| E::from_bits(a.to_bits() ^ b.to_bits()))
+    }
+    #[inline(always)]
+    fn add_bits(self, other: Self) -> Self {
+        self.zip(other, |a, b| E::from_bits(a.to_bits() + b.to_bits()))
+    }
+    #[inline(always)]
+    fn shift_left(self, count: usize) -> Self {
+        self.map(|x| E::from_bits(x.to_bits() << count))
+    }
+    #[inline(always)]
+    fn shift_right(self, count: usize) -> Self {
+        self.map(|x| E::from_bits(x.to_bits() >> count))
+    }
+    #[inline(always)]
+    fn sign(self) -> LaneMask<R, E> {
+        LaneMask(array(E::ZERO_BITS, |l| E::ZERO_BITS - (self.0[l].to_bits() >> (E::WIDTH - 1))))
     }
 }
 
-/// Declares a trait of elementary functions that are out of line on `R` lanes, and implements it for
-/// both element types. Its methods are not generic, so they are compiled in this crate only.
-macro_rules! out_of_line {
-    (
-        $(#[$doc:meta])* $trait:ident ($($width:literal)*): $functions:tt
-    ) => {
-        $(#[$doc])*
-        #[allow(missing_docs)]
-        pub trait $trait<const R: usize>: Sized {
-            out_of_line!(@declare $functions);
-        }
+/// Elementary functions are those of columns, which are compiled once, and called. Inlined into every formula
+/// they would take the compiler minutes. That of one number is the number's own.
+macro_rules! elementary {
+    ($($name:ident $operation:ident)*; $($pair:ident $pair_operation:ident)*) => {
         $(
-            out_of_line!(@implement f32 $width $trait $functions);
-            out_of_line!(@implement f64 $width $trait $functions);
+            #[inline(always)]
+            fn $name(self) -> Self {
+                if R == 1 {
+                    return self.map(|x| Scalar::$name(x));
+                }
+                let [y] = columns::elementary_of(Elementary::$operation, self.0);
+                Lanes(y)
+            }
+        )*
+        $(
+            #[inline(always)]
+            fn $pair(self) -> (Self, Self) {
+                if R == 1 {
+                    let (a, b) = Scalar::$pair(self.0[0]);
+                    return (Lanes([a; R]), Lanes([b; R]));
+                }
+                let [a, b] = columns::elementary_of(Elementary::$pair_operation, self.0);
+                (Lanes(a), Lanes(b))
+            }
         )*
     };
-    (@declare ($($name:ident)*; $($pair:ident)*)) => {
-        $( fn $name(x: Lanes<R, Self>) -> Lanes<R, Self>; )*
-        $( fn $pair(x: Lanes<R, Self>) -> (Lanes<R, Self>, Lanes<R, Self>); )*
-    };
-    (@implement $t:ident $width:literal $trait:ident ($($name:ident)*; $($pair:ident)*)) => {
-        impl $trait<$width> for $t {
-            $(
-                #[inline(never)]
-                fn $name(x: Lanes<$width, $t>) -> Lanes<$width, $t> {
-                    dispatched(
-                        x,
-                        #[inline(always)]
-                        |x| e::$name(x),
-                        |x| x.map(|x| <$t as $trait<1>>::$name(Lanes([x])).0[0]),
-                    )
-                }
-            )*
-            $(
-                #[inline(never)]
-                fn $pair(x: Lanes<$width, $t>) -> (Lanes<$width, $t>, Lanes<$width, $t>) {
-                    dispatched(
-                        x,
-                        #[inline(always)]
-                        |x| e::$pair(x),
-                        |x| {
-                            let mut pairs = (x, x);
-                            for l in 0..$width {
-                                let (a, b) = <$t as $trait<1>>::$pair(Lanes([x.0[l]]));
-                                (pairs.0.0[l], pairs.1.0[l]) = (a.0[0], b.0[0]);
-                            }
-                            pairs
-                        },
-                    )
-                }
-            )*
-        }
-    };
 }
 
-out_of_line! {
-    /// Elementary functions out of line.
-    Called (1 4): (
-        exp exp_m1 ln ln_1p sin cos tan asin atan sinh cosh tanh asinh acosh atanh erf gelu arctanc arcsinc;
-        sin_cos sinh_cosh tanh_with_slope gelu_with_slope
-    )
-}
-
-out_of_line! {
-    /// Elementary functions that are called out of line on more lanes too. Each contains sine and cosine,
-    /// with the reduction of the argument, and hyperbolic functions: so much code that one formula of them
-    /// took minutes to compile, and so much work that a call costs little.
-    CalledAlways (1 4 8 16): (tanc sinc cosc; sinc_cosc tanc_secant)
-}
-
-impl<const R: usize, E: Element> Lanes<R, E> {
-    /// The first `N` lanes; where there are fewer, the last one is repeated.
-    #[inline(always)]
-    fn resized<const N: usize>(self) -> Lanes<N, E> {
-        // The usual case, without a copy: a copy is written element by element, and a processor waits before
-        // it reads such parts as one register.
-        if let Some(same) = (&self as &dyn Any).downcast_ref() {
-            return *same;
-        }
-        Lanes(array(E::zero(), |l| self.0[if l < R { l } else { R - 1 }]))
-    }
-}
-
-macro_rules! elementary {
-    ($($name:ident)*; $($pair:ident)*; called: $($called:ident)*; $($called_pair:ident)*) => {
-        $( elementary!(@function $name Called inlined); )*
-        $( elementary!(@pair $pair Called inlined); )*
-        $( elementary!(@function $called CalledAlways called); )*
-        $( elementary!(@pair $called_pair CalledAlways called); )*
-    };
-    (@function $name:ident $trait:ident $how:ident) => {
-        #[inline(always)]
-        fn $name(self) -> Self {
-            match R {
-                1 => <E as $trait<1>>::$name(self.resized()).resized(),
-                2..=CALLED => <E as $trait<4>>::$name(self.resized()).resized(),
-                _ => elementary!(@wide $how $name self, |y| y.resized()),
-            }
-        }
-    };
-    (@pair $name:ident $trait:ident $how:ident) => {
-        #[inline(always)]
-        fn $name(self) -> (Self, Self) {
-            match R {
-                1 => {
-                    let (a, b) = <E as $trait<1>>::$name(self.resized());
-                    (a.resized(), b.resized())
-                }
-                2..=CALLED => {
-                    let (a, b) = <E as $trait<4>>::$name(self.resized());
-                    (a.resized(), b.resized())
-                }
-                _ => elementary!(@wide $how $name self, |(a, b)| (a.resized(), b.resized())),
-            }
-        }
-    };
-    (@wide inlined $name:ident $self:ident, $resized:expr) => { e::$name($self) };
-    (@wide called $name:ident $self:ident, |$y:pat_param| $resized:expr) => {
-        match R {
-            ..=8 => {
-                let $y = <E as CalledAlways<8>>::$name($self.resized());
-                $resized
-            }
-            ..=16 => {
-                let $y = <E as CalledAlways<16>>::$name($self.resized());
-                $resized
-            }
-            _ => e::$name($self),
-        }
-    };
-}
-
-impl<const R: usize, E: Element> Scalar for Lanes<R, E> {
+impl<const R: usize, E: Storage> Scalar for Lanes<R, E> {
     type Mask = LaneMask<R, E>;
     const EPSILON: f64 = E::EPSILON;
 
@@ -421,9 +294,5 @@ impl<const R: usize, E: Element> Scalar for Lanes<R, E> {
     fn sqrt(self) -> Self {
         self.map(|x| x.sqrt())
     }
-    elementary! {
-        exp exp_m1 ln ln_1p sin cos tan asin atan sinh cosh tanh asinh acosh atanh erf gelu arctanc arcsinc;
-        sin_cos sinh_cosh tanh_with_slope gelu_with_slope;
-        called: tanc sinc cosc; sinc_cosc tanc_secant
-    }
+    with_elementary! { elementary! }
 }

@@ -13,7 +13,9 @@
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
+use crate::elementary;
 use crate::lanes::Lanes;
+use crate::simd::dispatch;
 
 /// A number that formulas compute with. See the [module documentation](self).
 pub trait Scalar:
@@ -187,12 +189,20 @@ pub trait Scalar:
     /// Error of the latter below 4.6 ulp; `f32` 4.7.
     #[inline(always)]
     fn sigmoid_with_slope(self) -> (Self, Self) {
-        sigmoid_with_slope(self)
+        sigmoid_with_slope(
+            self,
+            #[inline(always)]
+            |x| x.exp(),
+        )
     }
     /// `ln(1 + eˣ)`, without overflow. Error below 1.6 ulp; `f32` 1.6.
     #[inline(always)]
     fn softplus(self) -> Self {
-        softplus(self)
+        softplus(
+            self,
+            #[inline(always)]
+            |x| x.exp().ln_1p(),
+        )
     }
     /// The logarithm of the logistic function, `−ln(1 + e⁻ˣ)`, without overflow. Error below 1.6 ulp;
     /// `f32` 1.6.
@@ -217,19 +227,19 @@ pub fn chosen<S: Scalar>(a: S, b: S, choice: S) -> S {
     S::select(a.unordered(b), nan, choice)
 }
 
-/// [`Scalar::sigmoid_with_slope`], step by step.
+/// [`Scalar::sigmoid_with_slope`], step by step, by an exponential.
 #[inline(always)]
-pub(crate) fn sigmoid_with_slope<S: Scalar>(x: S) -> (S, S) {
-    let decay = (-x.abs()).exp();
+pub(crate) fn sigmoid_with_slope<S: Scalar>(x: S, exp: impl FnOnce(S) -> S) -> (S, S) {
+    let decay = exp(-x.abs());
     let inverse = (S::one() + decay).recip();
     let below = decay * inverse;
     (S::select(x.lt(S::zero()), below, inverse), below * inverse)
 }
 
-/// [`Scalar::softplus`], step by step.
+/// [`Scalar::softplus`], step by step, by a function ln(1 + eˣ) that may overflow.
 #[inline(always)]
-pub(crate) fn softplus<S: Scalar>(x: S) -> S {
-    x.max(S::zero()) + (-x.abs()).exp().ln_1p()
+pub(crate) fn softplus<S: Scalar>(x: S, ln_1p_exp: impl FnOnce(S) -> S) -> S {
+    x.max(S::zero()) + ln_1p_exp(-x.abs())
 }
 
 /// The |s| below which slopes are computed by series, as their closed forms cancel; and the number of terms.
@@ -398,23 +408,30 @@ macro_rules! impl_scalar {
             }
             impl_scalar! {
                 exp exp_m1 ln ln_1p sin cos tan asin atan sinh cosh tanh asinh acosh atanh erf gelu
-                tanc arctanc sinc cosc arcsinc;
-                sin_cos sinh_cosh tanh_with_slope gelu_with_slope sinc_cosc tanc_secant
+                sigmoid softplus tanc arctanc sinc cosc arcsinc;
+                sin_cos sinh_cosh tanh_with_slope gelu_with_slope sigmoid_with_slope sinc_cosc tanc_secant
             }
         }
     };
-    // Computed as one lane of the vector code: scalars and lanes have the same bits.
+    // Computed as one lane of the vector code: scalars and lanes have the same bits. Out of line, and not
+    // generic, so that they are compiled in this crate only.
     ($($f:ident)*; $($pair:ident)*) => {
         $(
-            #[inline(always)]
+            #[inline(never)]
             fn $f(self) -> Self {
-                Lanes::from([self]).$f().get(0)
+                dispatch(
+                    #[inline(always)]
+                    || elementary::$f(Lanes::from([self])).get(0),
+                )
             }
         )*
         $(
-            #[inline(always)]
+            #[inline(never)]
             fn $pair(self) -> (Self, Self) {
-                let (a, b) = Lanes::from([self]).$pair();
+                let (a, b) = dispatch(
+                    #[inline(always)]
+                    || elementary::$pair(Lanes::from([self])),
+                );
                 (a.get(0), b.get(0))
             }
         )*

@@ -22,8 +22,8 @@ pub trait Storage: Element + Default + std::fmt::Display + bytemuck::Pod {
     /// Name used in files and messages: `"f32"` or `"f64"`.
     const NAME: &'static str;
 
-    /// The register of this type on which pair formulas are evaluated with AVX2. Naming it takes a
-    /// [`Key`], which the engine does not export.
+    /// The register of this type on which pair formulas and elementary functions are evaluated with AVX2.
+    /// Naming it takes a [`Key`], which the engine does not export.
     #[doc(hidden)]
     type Avx2<K: Key>: Register<Self>;
     /// The same with AVX-512.

@@ -357,9 +357,9 @@ macro_rules! functions {
                     Function::GeluSlope => x.gelu_with_slope().1,
                     Function::Secant => x.tanc_secant().1,
                     // Step by step: for a trace, these are other nodes.
-                    Function::Sigmoid => sigmoid_with_slope(x).0,
-                    Function::SigmoidSlope => sigmoid_with_slope(x).1,
-                    Function::Softplus => softplus(x),
+                    Function::Sigmoid => sigmoid_with_slope(x, S::exp).0,
+                    Function::SigmoidSlope => sigmoid_with_slope(x, S::exp).1,
+                    Function::Softplus => softplus(x, |x| x.exp().ln_1p()),
                 }
             }
             fn c_name(self) -> &'static str {

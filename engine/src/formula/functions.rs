@@ -198,7 +198,7 @@ fn run_on_rows(
 fn group<const N: usize>(numbers: &[Number], g: usize) -> [F64x4; N] {
     let numbers = &numbers[g * N..][..N];
     array(
-        F64x4::splat(0.0),
+        F64x4::zero(),
         #[inline(always)]
         |k| <F64x4 as Register<f64>>::load(&numbers[k].to_array()),
     )
@@ -283,7 +283,7 @@ fn slopes_of_rows<F, const V: usize, const B: usize, const I: usize, const O: us
         let results = F::eval(Dual::variables(group::<I>(invariants, g)));
         let upstream = group::<O>(upstream, g);
         for k in 0..I {
-            let mut w = F64x4::splat(0.0);
+            let mut w = F64x4::zero();
             for o in 0..O {
                 w = w + upstream[o] * results[o].partials[k];
             }

@@ -14,6 +14,7 @@ use std::ops::{Add, Div, Mul, Sub};
 use crate::formula::plan::{Number, ROWS};
 use crate::formula::row::{Metric, Vector};
 use crate::kernels::gram::basis::{Place, flip, lower, unit};
+use crate::numbers::compensated::two_sum;
 use crate::numbers::lanes::{LaneMask, Lanes};
 use crate::numbers::scalar::Scalar;
 use crate::numbers::simd::Block;
@@ -157,7 +158,7 @@ impl<S: Block> Add for Exact<S> {
     type Output = Self;
     #[inline(always)]
     fn add(self, b: Self) -> Self {
-        let (value, error) = self.value.two_sum(b.value);
+        let (value, error) = two_sum(self.value, b.value);
         Exact { value, error: Some(error) }
     }
 }

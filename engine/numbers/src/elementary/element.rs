@@ -1,25 +1,13 @@
-//! The element types of lanes, and what the elementary functions need to know about them.
+//! The element types of packed numbers, and what the elementary functions need to know about them.
 
 use std::fmt::Debug;
 use std::num::Wrapping;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Not, Shl, Shr, Sub};
 
-use crate::lanes::{Called, CalledAlways};
 use crate::scalar::Scalar;
 
-/// What lanes are made of: `f32` or `f64`.
-pub trait Element:
-    Format
-    + Scalar<Mask = bool>
-    + PartialOrd
-    + Called<1>
-    + Called<4>
-    + CalledAlways<1>
-    + CalledAlways<4>
-    + CalledAlways<8>
-    + CalledAlways<16>
-{
-}
+/// What packed numbers are: `f32` or `f64`.
+pub trait Element: Format + Scalar<Mask = bool> + PartialOrd {}
 
 impl Element for f32 {}
 impl Element for f64 {}
@@ -96,8 +84,6 @@ pub trait Format: Copy + 'static {
     fn from_bits(bits: Self::Bits) -> Self;
     /// `self · b + c`, rounded once.
     fn mul_add(self, b: Self, c: Self) -> Self;
-    /// The magnitude of `self` with the sign of `sign`.
-    fn copysign(self, sign: Self) -> Self;
     /// The standard library's sine and cosine, for arguments beyond [`CIRCLE_LIMIT`](Self::CIRCLE_LIMIT).
     fn library_sin_cos(self) -> (Self, Self);
     /// The constants and polynomials in C, for [`prelude`](crate::trace::prelude).
@@ -137,10 +123,6 @@ macro_rules! binary_format {
             #[inline(always)]
             fn mul_add(self, b: Self, c: Self) -> Self {
                 $t::mul_add(self, b, c)
-            }
-            #[inline(always)]
-            fn copysign(self, sign: Self) -> Self {
-                $t::copysign(self, sign)
             }
             fn library_sin_cos(self) -> (Self, Self) {
                 $t::sin_cos(self)

@@ -6,7 +6,7 @@
 
 use std::ops::{Add, Div, Mul, Sub};
 
-use crate::compensated::Fused;
+use crate::compensated::{Fused, two_sum};
 use crate::lanes::Lanes;
 use crate::line::pairwise;
 use crate::storage::Storage;
@@ -118,13 +118,6 @@ pub trait Block: Copy + Fused + Div<Output = Self> {
         }
         (totals, total_errors)
     }
-    /// `self + b` and its rounding error, exactly (Knuth).
-    #[inline(always)]
-    fn two_sum(self, b: Self) -> (Self, Self) {
-        let sum = self + b;
-        let part = sum - self;
-        (sum, (self - (sum - part)) + (b - part))
-    }
 }
 
 /// A block in memory, aligned so that a register is read and written whole.
@@ -153,9 +146,9 @@ fn compensated(sum: Lanes<LANES>, error: Lanes<LANES>) -> (f64, f64) {
     let (mut sum, mut error) = (sum.to_array(), error.to_array());
     for half in [4, 2, 1] {
         for l in 0..half {
-            let (total, rounding) = Lanes::from([sum[l]]).two_sum(Lanes::from([sum[l + half]]));
-            error[l] = error[l] + error[l + half] + rounding.get(0);
-            sum[l] = total.get(0);
+            let (total, rounding) = two_sum(sum[l], sum[l + half]);
+            error[l] = error[l] + error[l + half] + rounding;
+            sum[l] = total;
         }
     }
     (sum[0], error[0])

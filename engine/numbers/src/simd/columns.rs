@@ -1,18 +1,25 @@
 //! Single operations on columns of numbers: what a [`Program`](crate::program::Program) is made of. Kernels
-//! of rows use the elementary functions: see [`apply`].
+//! of rows use the elementary functions, by [`apply`], and so do lanes, by [`elementary_of`], and registers.
 //!
 //! Each operation is a loop over whole registers, compiled once for each element type and instruction set.
 //! So a formula is data here: nothing is compiled for it.
 
+use std::mem::MaybeUninit;
+
 #[cfg(portable)]
 use super::Baseline;
 use super::{Dispatched, Level, Register, in_use};
-use crate::lanes::Lanes;
+use crate::elementary as e;
 use crate::storage::Storage;
 use crate::trace::Function;
 
 /// Columns are computed in pieces of this many elements: the widest register of `f32`.
 pub(crate) const PIECE: usize = 16;
+
+/// A piece of a column, in one line of the cache or two.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Piece<T>([T; PIECE]);
 
 /// Where an operation reads or writes numbers.
 ///
@@ -41,8 +48,14 @@ impl<T: Storage> Column<T> {
         Column { start: piece.as_mut_ptr(), mask: 0 }
     }
 
+    /// A piece, to be filled.
+    #[inline(always)]
+    fn from_piece(piece: &mut MaybeUninit<Piece<T>>) -> Self {
+        Column { start: piece.as_mut_ptr().cast(), mask: usize::MAX }
+    }
+
     /// # Safety
-    /// The column has N elements from `at` on, or is one piece of at least as many.
+    /// The column has `count` elements from `at` on, or is one piece of at least as many.
     #[inline(always)]
     unsafe fn at<'a>(self, at: usize, count: usize) -> &'a [T] {
         // SAFETY: the caller's promise.
@@ -65,7 +78,7 @@ pub(crate) type Operands = [u16; 6];
 ///
 /// # Safety
 /// The processor has the instruction set that it is compiled for. The columns exist, the result's can be
-/// written, and each has that many elements, rounded up to whole pieces.
+/// written, and each has that many elements, rounded up to whole registers.
 pub(crate) type Kernel<T> = unsafe fn(&[Column<T>], &Operands, usize);
 
 /// An operation of a program.
@@ -108,6 +121,25 @@ unsafe fn for_each<T: Storage, O: Register<T>, const K: usize, const M: usize>(
         *from = column(M + k);
     }
     let mut at = 0;
+    // Two narrow registers at once: a function is one long chain, which leaves half of the processor idle.
+    while O::WIDTH == 4 && at + 2 * O::WIDTH <= count {
+        // SAFETY: the caller's promise: registers are parts of pieces.
+        unsafe {
+            let mut x = [[O::zero(); K]; 2];
+            for (i, x) in x.iter_mut().enumerate() {
+                for k in 0..K {
+                    x[k] = O::load(from[k].at(at + i * O::WIDTH, O::WIDTH));
+                }
+            }
+            let results = [operation(x[0]), operation(x[1])];
+            for (i, results) in results.into_iter().enumerate() {
+                for m in 0..M {
+                    results[m].store(to[m].at_mut(at + i * O::WIDTH, O::WIDTH));
+                }
+            }
+        }
+        at += 2 * O::WIDTH;
+    }
     while at < count {
         // SAFETY: the caller's promise: registers are parts of pieces.
         unsafe {
@@ -124,12 +156,11 @@ unsafe fn for_each<T: Storage, O: Register<T>, const K: usize, const M: usize>(
     }
 }
 
-/// An operation, generic over the register type: `O` for arithmetic, `L` for elementary functions, which are
-/// written on lanes.
+/// An operation, generic over the register type.
 pub(super) trait Body<T: Storage> {
     /// # Safety
     /// As for a [`Kernel`].
-    unsafe fn run<O: Register<T>, L: Register<T>>(columns: &[Column<T>], operands: &Operands, count: usize);
+    unsafe fn run<O: Register<T>>(columns: &[Column<T>], operands: &Operands, count: usize);
 }
 
 /// An operation compiled for an instruction set. These are methods, so that the compiler puts each into the
@@ -156,24 +187,20 @@ impl<T: Storage, B: Body<T>> Entry<T> for B {
     #[target_feature(enable = "avx2,fma,avx512f,avx512dq,avx512vl")]
     unsafe fn avx512(columns: &[Column<T>], operands: &Operands, count: usize) {
         // SAFETY: the caller's promise.
-        unsafe {
-            B::run::<T::Avx512<Dispatched>, <T::Avx512<Dispatched> as Register<T>>::Lanes>(
-                columns, operands, count,
-            )
-        }
+        unsafe { B::run::<T::Avx512<Dispatched>>(columns, operands, count) }
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,fma")]
     unsafe fn avx2(columns: &[Column<T>], operands: &Operands, count: usize) {
         // SAFETY: the caller's promise.
-        unsafe { B::run::<T::Avx2<Dispatched>, Lanes<8, T>>(columns, operands, count) }
+        unsafe { B::run::<T::Avx2<Dispatched>>(columns, operands, count) }
     }
 
     #[cfg(portable)]
     unsafe fn baseline(columns: &[Column<T>], operands: &Operands, count: usize) {
         // SAFETY: the caller's promise.
-        unsafe { B::run::<Baseline<T>, Baseline<T>>(columns, operands, count) }
+        unsafe { B::run::<Baseline<T>>(columns, operands, count) }
     }
 }
 
@@ -191,10 +218,10 @@ fn kernel<T: Storage, B: Entry<T>>() -> Kernel<T> {
     }
 }
 
-/// Declares operations: on which registers, their operands and results.
+/// Declares operations: their operands and results, on registers `O`.
 macro_rules! operations {
     (
-        $(#[$enum_doc:meta])* $kind:ident on $register:ident, $kernels:ident;
+        $(#[$enum_doc:meta])* $kind:ident, $kernels:ident;
         $($(#[$doc:meta])* $name:ident($($x:ident),*) = $results:expr;)*
     ) => {
         $(#[$enum_doc])*
@@ -214,7 +241,7 @@ macro_rules! operations {
             $(
                 impl<T: Storage> Body<T> for $kernels::$name::Operation {
                     #[inline(always)]
-                    unsafe fn run<O: Register<T>, L: Register<T>>(
+                    unsafe fn run<O: Register<T>>(
                         columns: &[Column<T>],
                         operands: &Operands,
                         count: usize,
@@ -226,7 +253,7 @@ macro_rules! operations {
                                 operands,
                                 count,
                                 #[inline(always)]
-                                |[$($x),*]: [$register; [$(stringify!($x)),*].len()]| $results,
+                                |[$($x),*]: [O; [$(stringify!($x)),*].len()]| $results,
                             );
                         }
                     }
@@ -242,7 +269,7 @@ macro_rules! operations {
 operations! {
     /// Arithmetic on numbers a, b, c, d, e. What takes several steps spares a column that would be written
     /// and read again; each step is rounded as by itself.
-    Arithmetic on O, arithmetic;
+    Arithmetic, arithmetic;
     /// a
     Copy(a) = [a];
     /// −a
@@ -285,78 +312,96 @@ operations! {
 
 operations! {
     /// Elementary functions, and pairs of functions that are computed together.
-    Elementary on L, elementary;
+    Elementary, elementary;
     /// eˣ
-    Exp(x) = [x.exp()];
+    Exp(x) = [e::exp(x)];
     /// eˣ − 1
-    ExpM1(x) = [x.exp_m1()];
+    ExpM1(x) = [e::exp_m1(x)];
     /// ln x
-    Ln(x) = [x.ln()];
+    Ln(x) = [e::ln(x)];
     /// ln(1 + x)
-    Ln1p(x) = [x.ln_1p()];
+    Ln1p(x) = [e::ln_1p(x)];
     /// sin x
-    Sin(x) = [x.sin()];
+    Sin(x) = [e::sin(x)];
     /// cos x
-    Cos(x) = [x.cos()];
+    Cos(x) = [e::cos(x)];
     /// sin x and cos x
-    SinCos(x) = <[L; 2]>::from(x.sin_cos());
+    SinCos(x) = <[O; 2]>::from(e::sin_cos(x));
     /// tan x
-    Tan(x) = [x.tan()];
+    Tan(x) = [e::tan(x)];
     /// arcsin x
-    Asin(x) = [x.asin()];
+    Asin(x) = [e::asin(x)];
     /// arctan x
-    Atan(x) = [x.atan()];
+    Atan(x) = [e::atan(x)];
     /// sinh x
-    Sinh(x) = [x.sinh()];
+    Sinh(x) = [e::sinh(x)];
     /// cosh x
-    Cosh(x) = [x.cosh()];
+    Cosh(x) = [e::cosh(x)];
     /// sinh x and cosh x
-    SinhCosh(x) = <[L; 2]>::from(x.sinh_cosh());
+    SinhCosh(x) = <[O; 2]>::from(e::sinh_cosh(x));
     /// tanh x
-    Tanh(x) = [x.tanh()];
+    Tanh(x) = [e::tanh(x)];
     /// sech² x
-    TanhSlope(x) = [x.tanh_with_slope().1];
+    TanhSlope(x) = [e::tanh_with_slope(x).1];
     /// tanh x and sech² x
-    TanhWithSlope(x) = <[L; 2]>::from(x.tanh_with_slope());
+    TanhWithSlope(x) = <[O; 2]>::from(e::tanh_with_slope(x));
     /// arsinh x
-    Asinh(x) = [x.asinh()];
+    Asinh(x) = [e::asinh(x)];
     /// arcosh x
-    Acosh(x) = [x.acosh()];
+    Acosh(x) = [e::acosh(x)];
     /// artanh x
-    Atanh(x) = [x.atanh()];
+    Atanh(x) = [e::atanh(x)];
     /// The error function.
-    Erf(x) = [x.erf()];
+    Erf(x) = [e::erf(x)];
     /// x Φ(x)
-    Gelu(x) = [x.gelu()];
+    Gelu(x) = [e::gelu(x)];
     /// The derivative of x Φ(x).
-    GeluSlope(x) = [x.gelu_with_slope().1];
+    GeluSlope(x) = [e::gelu_with_slope(x).1];
     /// x Φ(x) and its derivative
-    GeluWithSlope(x) = <[L; 2]>::from(x.gelu_with_slope());
+    GeluWithSlope(x) = <[O; 2]>::from(e::gelu_with_slope(x));
     /// The logistic function.
-    Sigmoid(x) = [x.sigmoid()];
+    Sigmoid(x) = [e::sigmoid(x)];
     /// The derivative of the logistic function.
-    SigmoidSlope(x) = [x.sigmoid_with_slope().1];
+    SigmoidSlope(x) = [e::sigmoid_with_slope(x).1];
     /// The logistic function and its derivative
-    SigmoidWithSlope(x) = <[L; 2]>::from(x.sigmoid_with_slope());
+    SigmoidWithSlope(x) = <[O; 2]>::from(e::sigmoid_with_slope(x));
     /// ln(1 + eˣ)
-    Softplus(x) = [x.softplus()];
+    Softplus(x) = [e::softplus(x)];
     /// tan(√x)/√x
-    Tanc(x) = [x.tanc()];
+    Tanc(x) = [e::tanc(x)];
     /// sec²(√x)
-    Secant(x) = [x.tanc_secant().1];
+    Secant(x) = [e::tanc_secant(x).1];
     /// tan(√x)/√x and sec²(√x)
-    TancSecant(x) = <[L; 2]>::from(x.tanc_secant());
+    TancSecant(x) = <[O; 2]>::from(e::tanc_secant(x));
     /// arctan(√x)/√x
-    Arctanc(x) = [x.arctanc()];
+    Arctanc(x) = [e::arctanc(x)];
     /// sin(√x)/√x
-    Sinc(x) = [x.sinc()];
+    Sinc(x) = [e::sinc(x)];
     /// cos(√x)
-    Cosc(x) = [x.cosc()];
+    Cosc(x) = [e::cosc(x)];
     /// sin(√x)/√x and cos(√x)
-    SincCosc(x) = <[L; 2]>::from(x.sinc_cosc());
+    SincCosc(x) = <[O; 2]>::from(e::sinc_cosc(x));
     /// arcsin(√x)/√x
-    Arcsinc(x) = [x.arcsinc()];
+    Arcsinc(x) = [e::arcsinc(x)];
 }
+
+/// Calls a macro with what stands before, and the elementary functions of a [`Scalar`](crate::scalar::Scalar)
+/// with their operations: single functions, then pairs.
+macro_rules! with_elementary {
+    ($macro:ident! $($before:tt)*) => {
+        $macro! {
+            $($before)*
+            exp Exp exp_m1 ExpM1 ln Ln ln_1p Ln1p sin Sin cos Cos tan Tan asin Asin atan Atan
+            sinh Sinh cosh Cosh tanh Tanh asinh Asinh acosh Acosh atanh Atanh erf Erf gelu Gelu
+            sigmoid Sigmoid softplus Softplus
+            tanc Tanc arctanc Arctanc sinc Sinc cosc Cosc arcsinc Arcsinc;
+            sin_cos SinCos sinh_cosh SinhCosh tanh_with_slope TanhWithSlope
+            gelu_with_slope GeluWithSlope sigmoid_with_slope SigmoidWithSlope
+            sinc_cosc SincCosc tanc_secant TancSecant
+        }
+    };
+}
+pub(crate) use with_elementary;
 
 /// What a step of a program does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -419,6 +464,45 @@ pub(crate) fn kernel_of<T: Storage>(operation: Operation) -> Kernel<T> {
     }
 }
 
+/// An elementary function of a few numbers; a pair of functions has two results.
+#[inline(always)]
+pub(crate) fn elementary_of<T: Storage, const R: usize, const M: usize>(
+    function: Elementary,
+    x: [T; R],
+) -> [[T; R]; M] {
+    let operation = Operation::Elementary(function);
+    assert_eq!(operation.results(), M, "a result for each function");
+    let kernel = T::kernel_of(operation);
+    let mut results = [x; M];
+    for start in (0..R).step_by(PIECE) {
+        let count = PIECE.min(R - start);
+        let mut pieces = [MaybeUninit::<Piece<T>>::uninit(); M];
+        let columns: [Column<T>; M] = pieces.each_mut().map(|piece| Column::from_piece(piece));
+        // SAFETY: all registers that the kernel reads and writes hold zeros before. The kernel is for the
+        // instruction set in use. It writes the columns 0 to M - 1 and reads column 0, which the operands name;
+        // each is a piece.
+        unsafe {
+            for column in columns {
+                column.start.write_bytes(0, count.next_multiple_of(WIDEST / size_of::<T>()));
+            }
+            columns[0].at_mut(0, count).copy_from_slice(&x[start..start + count]);
+            kernel(&columns, &in_place(M), count);
+            for (result, column) in results.iter_mut().zip(columns) {
+                result[start..start + count].copy_from_slice(column.at(0, count));
+            }
+        }
+    }
+    results
+}
+
+/// Bytes of the widest register.
+const WIDEST: usize = 64;
+
+/// The operands of a function of column 0 that writes so many `results`, to column 0 and those after it.
+pub(super) const fn in_place(results: usize) -> Operands {
+    if results == 1 { [0; 6] } else { [0, 1, 0, 0, 0, 0] }
+}
+
 /// Replaces the elements of a line by an elementary function of them. A pair of functions has a second line,
 /// which is only written.
 ///
@@ -433,10 +517,7 @@ pub(crate) fn apply<T: Storage, const M: usize>(function: Elementary, mut lines:
     let len = lines[0].len();
     assert!(operation.results() == M && lines.iter().all(|line| line.len() == len), "a line for each result");
     let kernel = T::kernel_of(operation);
-    let mut operands = [0; 6];
-    for (m, operand) in operands[..M].iter_mut().enumerate() {
-        *operand = m as u16;
-    }
+    let operands = in_place(M);
     let whole = len / PIECE * PIECE;
     let columns = lines.each_mut().map(|line| Column::from_mut(&mut line[..whole]));
     // SAFETY: the kernel is for the instruction set in use. It writes the columns 0 to M - 1 and reads column

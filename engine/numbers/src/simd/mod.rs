@@ -1,9 +1,9 @@
 //! Run-time choice of the instruction set.
 //!
-//! Kernels are written once, over arrays of lanes, and inlined into an entry compiled for AVX2 and FMA,
-//! or AVX-512, where the processor has them. The results are the same bits on every path: the compiler
-//! neither reorders nor contracts floating-point arithmetic, and an explicit fused multiply-add is
-//! rounded once on all of them. Large matrix products are the exception: see [`instruction_set`].
+//! Kernels are written once, over arrays of lanes, blocks or registers, and inlined into an entry compiled
+//! for AVX2 and FMA, or AVX-512, where the processor has them. The results are the same bits on every path:
+//! the compiler neither reorders nor contracts floating-point arithmetic, and an explicit fused multiply-add
+//! is rounded once on all of them. Large matrix products are the exception: see [`instruction_set`].
 //!
 //! On x86-64, code for processors without AVX2 is compiled where the machine that compiles has none, and with
 //! the feature `portable`.

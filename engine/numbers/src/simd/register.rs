@@ -1,10 +1,11 @@
-//! Registers of neighbouring numbers as the scalar of a formula. Pair formulas are evaluated on them.
+//! Registers of neighbouring numbers as the scalar of a formula. Pair formulas and elementary functions are
+//! evaluated on them.
 //!
 //! Where a formula and its derivatives are one long stretch of code, the compiler does not turn arrays of
 //! [`Lanes`] into vector instructions. So the register is named, as in a [`Block`](super::Block).
 
+use crate::elementary::Packed;
 use crate::lanes::Lanes;
-use crate::scalar::Scalar;
 use crate::storage::Storage;
 
 /// What it takes to name a register type. The methods of a register are safe to call only in what
@@ -21,27 +22,17 @@ impl Key for Dispatched {}
 /// Neighbours of type `T`, `WIDTH` of them. Every implementation computes the same bits.
 #[doc(hidden)]
 #[allow(missing_docs)]
-pub trait Register<T>: Scalar {
+pub trait Register<T>: Packed<Element = T> {
     const WIDTH: usize;
-    /// As many lanes.
-    type Lanes: Register<T>;
-    fn splat(x: T) -> Self;
     /// Loads the first numbers of a slice, as many as there are. The other lanes hold unspecified
     /// numbers.
     fn load(x: &[T]) -> Self;
     /// Writes the first numbers, as many as there is room for.
     fn store(self, out: &mut [T]);
-    /// `self · b + c`, rounded once.
-    fn mul_add(self, b: Self, c: Self) -> Self;
 }
 
 impl<T: Storage, const R: usize> Register<T> for Lanes<R, T> {
     const WIDTH: usize = R;
-    type Lanes = Self;
-    #[inline(always)]
-    fn splat(x: T) -> Self {
-        Lanes::splat(x)
-    }
     #[inline(always)]
     fn load(x: &[T]) -> Self {
         Lanes::load(x, 1.0)
@@ -49,10 +40,6 @@ impl<T: Storage, const R: usize> Register<T> for Lanes<R, T> {
     #[inline(always)]
     fn store(self, out: &mut [T]) {
         Lanes::store(self, out);
-    }
-    #[inline(always)]
-    fn mul_add(self, b: Self, c: Self) -> Self {
-        Lanes::mul_add(self, b, c)
     }
 }
 
@@ -88,44 +75,43 @@ mod x86_64 {
     use std::arch::x86_64::*;
     use std::ops::{Add, Div, Mul, Neg, Sub};
 
-    use super::Register;
-    use crate::lanes::Lanes;
+    use super::{Packed, Register};
     use crate::scalar::Scalar;
-    use crate::simd::columns::{Column, Entry, Operands, elementary};
+    use crate::simd::columns::{Column, Entry, elementary, in_place, with_elementary};
 
-    /// An AVX2 register. Made only in what [`dispatch_wide`](crate::simd::dispatch_wide) runs on a
-    /// processor with AVX2.
+    /// An AVX2 register. Made only in what [`dispatch_wide`](crate::simd::dispatch_wide) runs, and
+    /// in entries of `columns`, on a processor with AVX2.
     #[derive(Clone, Copy, Debug)]
     pub struct F32x8(__m256);
 
-    /// A comparison of two of them: all ones or all zeros in each lane.
+    /// A choice of lanes: those whose sign bit is set.
     #[derive(Clone, Copy)]
     pub struct Mask8(__m256);
 
-    /// An AVX-512 register. Made only in what [`dispatch_wide`](crate::simd::dispatch_wide) runs on a
-    /// processor with AVX-512.
+    /// An AVX-512 register. Made only in what [`dispatch_wide`](crate::simd::dispatch_wide) runs, and
+    /// in entries of `columns`, on a processor with AVX-512.
     #[derive(Clone, Copy, Debug)]
     pub struct F32x16(__m512);
 
-    /// A comparison of two of them: a bit for each lane.
+    /// A choice of lanes: a bit for each.
     #[derive(Clone, Copy)]
     pub struct Mask16(__mmask16);
 
-    /// An AVX2 register. Made only in what [`dispatch_lanes`](crate::simd::dispatch_lanes) runs on a
-    /// processor with AVX2.
+    /// An AVX2 register. Made only in what [`dispatch_lanes`](crate::simd::dispatch_lanes) runs, and
+    /// in entries of `columns`, on a processor with AVX2.
     #[derive(Clone, Copy, Debug)]
     pub struct F64x4(__m256d);
 
-    /// A comparison of two of them: all ones or all zeros in each lane.
+    /// A choice of lanes: those whose sign bit is set.
     #[derive(Clone, Copy)]
     pub struct Mask4(__m256d);
 
-    /// An AVX-512 register. Made only in what [`dispatch_wide`](crate::simd::dispatch_wide) runs on a
-    /// processor with AVX-512.
+    /// An AVX-512 register. Made only in what [`dispatch_wide`](crate::simd::dispatch_wide) runs, and
+    /// in entries of `columns`, on a processor with AVX-512.
     #[derive(Clone, Copy, Debug)]
     pub struct F64x8(__m512d);
 
-    /// A comparison of two of them: a bit for each lane.
+    /// A choice of lanes: a bit for each.
     #[derive(Clone, Copy)]
     pub struct WideMask8(__mmask8);
 
@@ -246,10 +232,9 @@ mod x86_64 {
         )* };
     }
 
-    /// The elementary functions are those of columns, which are compiled once, and called. Inlined into
-    /// every formula they would take the compiler minutes.
+    /// As for [`Lanes`](crate::lanes::Lanes), but with the entry of the register's instruction set.
     macro_rules! elementary {
-        (called $register:ident $t:ident $width:literal $entry:ident;
+        ($register:ident $t:ident $width:literal $entry:ident;
             $($name:ident $operation:ident)*; $($pair:ident $pair_operation:ident)*
         ) => {
             $(
@@ -260,7 +245,7 @@ mod x86_64 {
                     unsafe fn called(columns: &[Column<$t>; 1]) {
                         use elementary::$operation::Operation;
                         // SAFETY: the caller's promise.
-                        unsafe { <Operation as Entry<$t>>::$entry(columns, &[0; 6], $width) };
+                        unsafe { <Operation as Entry<$t>>::$entry(columns, &in_place(1), $width) };
                     }
                     let mut x = Line([0.0; $width]);
                     self.store(&mut x.0);
@@ -276,9 +261,8 @@ mod x86_64 {
                     #[inline(never)]
                     unsafe fn called(columns: &[Column<$t>; 2]) {
                         use elementary::$pair_operation::Operation;
-                        const IN_PLACE: Operands = [0, 1, 0, 0, 0, 0];
                         // SAFETY: the caller's promise.
-                        unsafe { <Operation as Entry<$t>>::$entry(columns, &IN_PLACE, $width) };
+                        unsafe { <Operation as Entry<$t>>::$entry(columns, &in_place(2), $width) };
                     }
                     let (mut x, mut y) = (Line([0.0; $width]), Line([0.0; $width]));
                     self.store(&mut x.0);
@@ -288,32 +272,6 @@ mod x86_64 {
                 }
             )*
         };
-        (lanes $register:ident $t:ident $width:literal $entry:ident;
-            $($name:ident $operation:ident)*; $($pair:ident $pair_operation:ident)*
-        ) => {
-            $(
-                #[inline(always)]
-                fn $name(self) -> Self {
-                    Self::load(&self.lanes().$name().to_array())
-                }
-            )*
-            $(
-                #[inline(always)]
-                fn $pair(self) -> (Self, Self) {
-                    let (a, b) = self.lanes().$pair();
-                    (Self::load(&a.to_array()), Self::load(&b.to_array()))
-                }
-            )*
-        };
-    }
-
-    impl F64x4 {
-        #[inline(always)]
-        fn lanes(self) -> Lanes<4, f64> {
-            let mut lanes = [0.0; 4];
-            self.store(&mut lanes);
-            Lanes::from(lanes)
-        }
     }
 
     /// Numbers that do not cross a line of the cache.
@@ -322,20 +280,16 @@ mod x86_64 {
 
     macro_rules! register {
         (
-            $register:ident, $mask:ident, $t:ident, $width:literal, $how:ident $entry:ident, $all:literal,
+            $register:ident, $mask:ident, $t:ident, $width:literal, $entry:ident, $all:literal,
             $splat:ident $load:ident $store:ident $add:ident $sub:ident $mul:ident $div:ident
-            $sqrt:ident $xor:ident $andnot:ident $fmadd:ident
+            $sqrt:ident $min:ident $max:ident $and:ident $or:ident $xor:ident $andnot:ident $fmadd:ident;
+            $integers:ident $numbers:ident $add_bits:ident $left:ident $right:ident,
+            |$sign:ident| $signs:expr
         ) => {
             operators! { $register; Add add $add; Sub sub $sub; Mul mul $mul; Div div $div; }
 
             impl Register<$t> for $register {
                 const WIDTH: usize = $width;
-                type Lanes = Lanes<$width, $t>;
-                #[inline(always)]
-                fn splat(x: $t) -> Self {
-                    // SAFETY: only called where the processor has the instruction.
-                    unsafe { $register($splat(x)) }
-                }
                 #[inline(always)]
                 fn load(x: &[$t]) -> Self {
                     match x.first_chunk::<$width>() {
@@ -354,10 +308,71 @@ mod x86_64 {
                     }
                     self.store_part(out);
                 }
+            }
+
+            impl Packed for $register {
+                type Element = $t;
+                #[inline(always)]
+                fn splat(x: $t) -> Self {
+                    // SAFETY: only called where the processor has the instruction.
+                    unsafe { $register($splat(x)) }
+                }
                 #[inline(always)]
                 fn mul_add(self, b: Self, c: Self) -> Self {
                     // SAFETY: a value of this type exists only where the processor has the instruction.
                     unsafe { $register($fmadd(self.0, b.0, c.0)) }
+                }
+                #[inline(always)]
+                fn lesser(self, other: Self) -> Self {
+                    // SAFETY: a value of this type exists only where the processor has the instruction.
+                    unsafe { $register($min(self.0, other.0)) }
+                }
+                #[inline(always)]
+                fn greater(self, other: Self) -> Self {
+                    // SAFETY: a value of this type exists only where the processor has the instruction.
+                    unsafe { $register($max(self.0, other.0)) }
+                }
+                #[inline(always)]
+                fn each(self, f: impl FnOnce(&mut [$t])) -> Self {
+                    let mut numbers = Line([0.0; $width]);
+                    self.store(&mut numbers.0);
+                    f(&mut numbers.0);
+                    Self::load(&numbers.0)
+                }
+                #[inline(always)]
+                fn and(self, other: Self) -> Self {
+                    // SAFETY: a value of this type exists only where the processor has the instruction.
+                    unsafe { $register($and(self.0, other.0)) }
+                }
+                #[inline(always)]
+                fn or(self, other: Self) -> Self {
+                    // SAFETY: a value of this type exists only where the processor has the instruction.
+                    unsafe { $register($or(self.0, other.0)) }
+                }
+                #[inline(always)]
+                fn xor(self, other: Self) -> Self {
+                    // SAFETY: a value of this type exists only where the processor has the instruction.
+                    unsafe { $register($xor(self.0, other.0)) }
+                }
+                #[inline(always)]
+                fn add_bits(self, other: Self) -> Self {
+                    // SAFETY: a value of this type exists only where the processor has the instructions.
+                    unsafe { $register($numbers($add_bits($integers(self.0), $integers(other.0)))) }
+                }
+                #[inline(always)]
+                fn shift_left(self, count: usize) -> Self {
+                    // SAFETY: a value of this type exists only where the processor has the instructions.
+                    unsafe { $register($numbers($left($integers(self.0), _mm_cvtsi32_si128(count as i32)))) }
+                }
+                #[inline(always)]
+                fn shift_right(self, count: usize) -> Self {
+                    // SAFETY: a value of this type exists only where the processor has the instructions.
+                    unsafe { $register($numbers($right($integers(self.0), _mm_cvtsi32_si128(count as i32)))) }
+                }
+                #[inline(always)]
+                fn sign(self) -> $mask {
+                    let $sign = self.0;
+                    $mask($signs)
                 }
             }
 
@@ -408,37 +423,46 @@ mod x86_64 {
                     // SAFETY: a value of this type exists only where the processor has the instruction.
                     unsafe { $register($sqrt(self.0)) }
                 }
-                elementary! {
-                    $how $register $t $width $entry;
-                    exp Exp exp_m1 ExpM1 ln Ln ln_1p Ln1p sin Sin cos Cos tan Tan asin Asin atan Atan
-                    sinh Sinh cosh Cosh tanh Tanh asinh Asinh acosh Acosh atanh Atanh erf Erf gelu Gelu
-                    sigmoid Sigmoid softplus Softplus
-                    tanc Tanc arctanc Arctanc sinc Sinc cosc Cosc arcsinc Arcsinc;
-                    sin_cos SinCos sinh_cosh SinhCosh tanh_with_slope TanhWithSlope
-                    gelu_with_slope GeluWithSlope sigmoid_with_slope SigmoidWithSlope
-                    sinc_cosc SincCosc tanc_secant TancSecant
-                }
+                with_elementary! { elementary! $register $t $width $entry; }
             }
         };
     }
     register! {
-        F32x8, Mask8, f32, 8, called avx2, 0xff,
+        F32x8, Mask8, f32, 8, avx2, 0xff,
         _mm256_set1_ps _mm256_loadu_ps _mm256_storeu_ps _mm256_add_ps _mm256_sub_ps _mm256_mul_ps
-        _mm256_div_ps _mm256_sqrt_ps _mm256_xor_ps _mm256_andnot_ps _mm256_fmadd_ps
+        _mm256_div_ps _mm256_sqrt_ps _mm256_min_ps _mm256_max_ps _mm256_and_ps
+        _mm256_or_ps _mm256_xor_ps _mm256_andnot_ps _mm256_fmadd_ps;
+        _mm256_castps_si256 _mm256_castsi256_ps _mm256_add_epi32 _mm256_sll_epi32 _mm256_srl_epi32,
+        |x| x
     }
     register! {
-        F64x4, Mask4, f64, 4, lanes avx2, 0xf,
+        F64x4, Mask4, f64, 4, avx2, 0xf,
         _mm256_set1_pd _mm256_loadu_pd _mm256_storeu_pd _mm256_add_pd _mm256_sub_pd _mm256_mul_pd
-        _mm256_div_pd _mm256_sqrt_pd _mm256_xor_pd _mm256_andnot_pd _mm256_fmadd_pd
+        _mm256_div_pd _mm256_sqrt_pd _mm256_min_pd _mm256_max_pd _mm256_and_pd
+        _mm256_or_pd _mm256_xor_pd _mm256_andnot_pd _mm256_fmadd_pd;
+        _mm256_castpd_si256 _mm256_castsi256_pd _mm256_add_epi64 _mm256_sll_epi64 _mm256_srl_epi64,
+        |x| x
     }
     register! {
-        F32x16, Mask16, f32, 16, called avx512, 0xffff,
+        F32x16, Mask16, f32, 16, avx512, 0xffff,
         _mm512_set1_ps _mm512_loadu_ps _mm512_storeu_ps _mm512_add_ps _mm512_sub_ps _mm512_mul_ps
-        _mm512_div_ps _mm512_sqrt_ps _mm512_xor_ps _mm512_andnot_ps _mm512_fmadd_ps
+        _mm512_div_ps _mm512_sqrt_ps _mm512_min_ps _mm512_max_ps _mm512_and_ps
+        _mm512_or_ps _mm512_xor_ps _mm512_andnot_ps _mm512_fmadd_ps;
+        _mm512_castps_si512 _mm512_castsi512_ps _mm512_add_epi32 _mm512_sll_epi32 _mm512_srl_epi32,
+        |x| {
+            // SAFETY: a value of this type exists only where the processor has the instruction.
+            unsafe { _mm512_movepi32_mask(_mm512_castps_si512(x)) }
+        }
     }
     register! {
-        F64x8, WideMask8, f64, 8, called avx512, 0xff,
+        F64x8, WideMask8, f64, 8, avx512, 0xff,
         _mm512_set1_pd _mm512_loadu_pd _mm512_storeu_pd _mm512_add_pd _mm512_sub_pd _mm512_mul_pd
-        _mm512_div_pd _mm512_sqrt_pd _mm512_xor_pd _mm512_andnot_pd _mm512_fmadd_pd
+        _mm512_div_pd _mm512_sqrt_pd _mm512_min_pd _mm512_max_pd _mm512_and_pd
+        _mm512_or_pd _mm512_xor_pd _mm512_andnot_pd _mm512_fmadd_pd;
+        _mm512_castpd_si512 _mm512_castsi512_pd _mm512_add_epi64 _mm512_sll_epi64 _mm512_srl_epi64,
+        |x| {
+            // SAFETY: a value of this type exists only where the processor has the instruction.
+            unsafe { _mm512_movepi64_mask(_mm512_castpd_si512(x)) }
+        }
     }
 }

@@ -7,7 +7,7 @@
 mod big;
 
 use big::Big;
-use cotangent_engine::{Dual, Element, Lanes, Scalar};
+use cotangent_engine::{Dual, Element, Float, Lanes, Scalar};
 
 type F<E> = fn(Lanes<1, E>) -> Lanes<1, E>;
 
@@ -182,7 +182,7 @@ cases! {
 }
 
 /// The derivative of a function, by dual numbers.
-fn slope<E: Element>(x: Lanes<1, E>, f: fn(Dual<Lanes<1, E>, 1>) -> Dual<Lanes<1, E>, 1>) -> Lanes<1, E> {
+fn slope<E: Float>(x: Lanes<1, E>, f: fn(Dual<Lanes<1, E>, 1>) -> Dual<Lanes<1, E>, 1>) -> Lanes<1, E> {
     f(Dual::variables([x])[0]).partials[0]
 }
 
