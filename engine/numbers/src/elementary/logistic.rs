@@ -1,4 +1,5 @@
-//! The logistic function and its integral. Their errors are those of the methods of [`Scalar`](scalar::Scalar).
+//! The logistic function and its integral. Their errors are those of the methods of
+//! [`Scalar`](scalar::Scalar).
 
 use super::{Packed, exp, ln_1p};
 use crate::scalar;
@@ -9,7 +10,8 @@ pub fn sigmoid<P: Packed>(x: P) -> P {
     sigmoid_with_slope(x).0
 }
 
-/// The logistic function and its derivative: see [`Scalar::sigmoid_with_slope`](scalar::Scalar::sigmoid_with_slope).
+/// The logistic function and its derivative: see
+/// [`Scalar::sigmoid_with_slope`](scalar::Scalar::sigmoid_with_slope).
 #[inline(always)]
 pub fn sigmoid_with_slope<P: Packed>(x: P) -> (P, P) {
     scalar::sigmoid_with_slope(

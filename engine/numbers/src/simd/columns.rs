@@ -479,8 +479,8 @@ pub(crate) fn elementary_of<T: Storage, const R: usize, const M: usize>(
         let mut pieces = [MaybeUninit::<Piece<T>>::uninit(); M];
         let columns: [Column<T>; M] = pieces.each_mut().map(|piece| Column::from_piece(piece));
         // SAFETY: all registers that the kernel reads and writes hold zeros before. The kernel is for the
-        // instruction set in use. It writes the columns 0 to M - 1 and reads column 0, which the operands name;
-        // each is a piece.
+        // instruction set in use. It writes the columns 0 to M - 1 and reads column 0, which the operands
+        // name; each is a piece.
         unsafe {
             for column in columns {
                 column.start.write_bytes(0, count.next_multiple_of(WIDEST / size_of::<T>()));
