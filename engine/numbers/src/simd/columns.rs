@@ -4,8 +4,6 @@
 //! Each operation is a loop over whole registers, compiled once for each element type and instruction set.
 //! So a formula is data here: nothing is compiled for it.
 
-use std::mem::MaybeUninit;
-
 #[cfg(portable)]
 use super::Baseline;
 use super::{Dispatched, Level, Register, in_use};
@@ -24,7 +22,7 @@ struct Piece<T>([T; PIECE]);
 /// Where an operation reads or writes numbers.
 ///
 /// It is made from a slice that outlives the run, of at least as many elements as the run computes, rounded
-/// up to whole pieces; or from one piece that holds the same number throughout.
+/// up to whole registers; or from one piece that holds the same number throughout.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Column<T> {
     start: *mut T,
@@ -46,12 +44,6 @@ impl<T: Storage> Column<T> {
     /// One number, repeated over a piece.
     pub(crate) fn from_number(piece: &mut [T; PIECE]) -> Self {
         Column { start: piece.as_mut_ptr(), mask: 0 }
-    }
-
-    /// A piece, to be filled.
-    #[inline(always)]
-    fn from_piece(piece: &mut MaybeUninit<Piece<T>>) -> Self {
-        Column { start: piece.as_mut_ptr().cast(), mask: usize::MAX }
     }
 
     /// # Safety
@@ -121,38 +113,47 @@ unsafe fn for_each<T: Storage, O: Register<T>, const K: usize, const M: usize>(
         *from = column(M + k);
     }
     let mut at = 0;
-    // Two narrow registers at once: a function is one long chain, which leaves half of the processor idle.
-    while O::WIDTH == 4 && at + 2 * O::WIDTH <= count {
-        // SAFETY: the caller's promise: registers are parts of pieces.
-        unsafe {
-            let mut x = [[O::zero(); K]; 2];
-            for (i, x) in x.iter_mut().enumerate() {
-                for k in 0..K {
-                    x[k] = O::load(from[k].at(at + i * O::WIDTH, O::WIDTH));
-                }
-            }
-            let results = [operation(x[0]), operation(x[1])];
-            for (i, results) in results.into_iter().enumerate() {
-                for m in 0..M {
-                    results[m].store(to[m].at_mut(at + i * O::WIDTH, O::WIDTH));
-                }
-            }
+    // SAFETY: the caller's promise: the columns have whole registers up to `count`.
+    unsafe {
+        // Two narrow registers at once: a function is one long chain, which leaves half of the processor idle.
+        while O::WIDTH == 4 && at + 2 * O::WIDTH <= count {
+            let next = at + O::WIDTH;
+            let (x, y) = (load(&from, at), load(&from, next));
+            let (x, y) = (operation(x), operation(y));
+            store(&to, at, x);
+            store(&to, next, y);
+            at = next + O::WIDTH;
         }
-        at += 2 * O::WIDTH;
+        while at < count {
+            store(&to, at, operation(load(&from, at)));
+            at += O::WIDTH;
+        }
     }
-    while at < count {
-        // SAFETY: the caller's promise: registers are parts of pieces.
-        unsafe {
-            let mut x = [O::zero(); K];
-            for k in 0..K {
-                x[k] = O::load(from[k].at(at, O::WIDTH));
-            }
-            let results = operation(x);
-            for m in 0..M {
-                results[m].store(to[m].at_mut(at, O::WIDTH));
-            }
-        }
-        at += O::WIDTH;
+}
+
+/// A register of each column.
+///
+/// # Safety
+/// The columns have a whole register at `at`.
+#[inline(always)]
+unsafe fn load<T: Storage, O: Register<T>, const K: usize>(from: &[Column<T>; K], at: usize) -> [O; K] {
+    let mut x = [O::zero(); K];
+    for k in 0..K {
+        // SAFETY: the caller's promise.
+        x[k] = O::load(unsafe { from[k].at(at, O::WIDTH) });
+    }
+    x
+}
+
+/// Writes a register to each column.
+///
+/// # Safety
+/// As for [`load`], and nothing else reads or writes the columns meanwhile.
+#[inline(always)]
+unsafe fn store<T: Storage, O: Register<T>, const M: usize>(to: &[Column<T>; M], at: usize, results: [O; M]) {
+    for m in 0..M {
+        // SAFETY: the caller's promise.
+        results[m].store(unsafe { to[m].at_mut(at, O::WIDTH) });
     }
 }
 
@@ -475,28 +476,26 @@ pub(crate) fn elementary_of<T: Storage, const R: usize, const M: usize>(
     let kernel = T::kernel_of(operation);
     let mut results = [x; M];
     for start in (0..R).step_by(PIECE) {
-        let count = PIECE.min(R - start);
-        let mut pieces = [MaybeUninit::<Piece<T>>::uninit(); M];
-        let columns: [Column<T>; M] = pieces.each_mut().map(|piece| Column::from_piece(piece));
-        // SAFETY: all registers that the kernel reads and writes hold zeros before. The kernel is for the
-        // instruction set in use. It writes the columns 0 to M - 1 and reads column 0, which the operands
-        // name; each is a piece.
-        unsafe {
-            for column in columns {
-                column.start.write_bytes(0, count.next_multiple_of(WIDEST / size_of::<T>()));
-            }
-            columns[0].at_mut(0, count).copy_from_slice(&x[start..start + count]);
-            kernel(&columns, &in_place(M), count);
-            for (result, column) in results.iter_mut().zip(columns) {
-                result[start..start + count].copy_from_slice(column.at(0, count));
-            }
+        let end = R.min(start + PIECE);
+        let pieces: [Piece<T>; M] = in_a_piece(kernel, &x[start..end]);
+        for (result, piece) in results.iter_mut().zip(&pieces) {
+            result[start..end].copy_from_slice(&piece.0[..end - start]);
         }
     }
     results
 }
 
-/// Bytes of the widest register.
-const WIDEST: usize = 64;
+/// The results of a function for a few numbers, at most a piece, at the front of a piece each.
+#[inline(always)]
+fn in_a_piece<T: Storage, const M: usize>(kernel: Kernel<T>, x: &[T]) -> [Piece<T>; M] {
+    let mut pieces = [Piece([T::zero(); PIECE]); M];
+    pieces[0].0[..x.len()].copy_from_slice(x);
+    let columns = pieces.each_mut().map(|piece| Column::from_mut(&mut piece.0));
+    // SAFETY: the kernel is for the instruction set in use. It writes the columns 0 to M - 1 and reads column
+    // 0, which the operands name. Each column is a piece, which has room for whole registers.
+    unsafe { kernel(&columns, &in_place(M), x.len()) };
+    pieces
+}
 
 /// The operands of a function of column 0 that writes so many `results`, to column 0 and those after it.
 pub(super) const fn in_place(results: usize) -> Operands {
@@ -517,21 +516,16 @@ pub(crate) fn apply<T: Storage, const M: usize>(function: Elementary, mut lines:
     let len = lines[0].len();
     assert!(operation.results() == M && lines.iter().all(|line| line.len() == len), "a line for each result");
     let kernel = T::kernel_of(operation);
-    let operands = in_place(M);
     let whole = len / PIECE * PIECE;
     let columns = lines.each_mut().map(|line| Column::from_mut(&mut line[..whole]));
     // SAFETY: the kernel is for the instruction set in use. It writes the columns 0 to M - 1 and reads column
     // 0, which the operands name. The columns are lines of their own, and each has `whole` elements, a number
     // of whole pieces.
-    unsafe { kernel(&columns, &operands, whole) };
+    unsafe { kernel(&columns, &in_place(M), whole) };
     if len > whole {
-        let mut pieces = [[T::zero(); PIECE]; M];
-        pieces[0][..len - whole].copy_from_slice(&lines[0][whole..]);
-        let columns = pieces.each_mut().map(|piece| Column::from_mut(piece));
-        // SAFETY: as above; each column is one piece, which has room for whole registers.
-        unsafe { kernel(&columns, &operands, len - whole) };
+        let pieces: [Piece<T>; M] = in_a_piece(kernel, &lines[0][whole..]);
         for (line, piece) in lines.into_iter().zip(&pieces) {
-            line[whole..].copy_from_slice(&piece[..len - whole]);
+            line[whole..].copy_from_slice(&piece.0[..len - whole]);
         }
     }
 }
