@@ -219,15 +219,22 @@ mod x86_64 {
     static TAKEN_8: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
     static TAKEN_4: [i64; 8] = [-1, -1, -1, -1, 0, 0, 0, 0];
 
+    /// Methods that are one instruction.
+    macro_rules! operations {
+        ($register:ident; $($method:ident $instruction:ident;)*) => { $(
+            #[inline(always)]
+            fn $method(self, b: Self) -> Self {
+                // SAFETY: a value of this type exists only where the processor has the instruction.
+                unsafe { $register($instruction(self.0, b.0)) }
+            }
+        )* };
+    }
+
     macro_rules! operators {
         ($register:ident; $($trait:ident $method:ident $instruction:ident;)*) => { $(
             impl $trait for $register {
                 type Output = Self;
-                #[inline(always)]
-                fn $method(self, b: Self) -> Self {
-                    // SAFETY: a value of this type exists only where the processor has the instruction.
-                    unsafe { $register($instruction(self.0, b.0)) }
-                }
+                operations! { $register; $method $instruction; }
             }
         )* };
     }
@@ -322,37 +329,13 @@ mod x86_64 {
                     // SAFETY: a value of this type exists only where the processor has the instruction.
                     unsafe { $register($fmadd(self.0, b.0, c.0)) }
                 }
-                #[inline(always)]
-                fn lesser(self, other: Self) -> Self {
-                    // SAFETY: a value of this type exists only where the processor has the instruction.
-                    unsafe { $register($min(self.0, other.0)) }
-                }
-                #[inline(always)]
-                fn greater(self, other: Self) -> Self {
-                    // SAFETY: a value of this type exists only where the processor has the instruction.
-                    unsafe { $register($max(self.0, other.0)) }
-                }
+                operations! { $register; lesser $min; greater $max; and $and; or $or; xor $xor; }
                 #[inline(always)]
                 fn each(self, f: impl FnOnce(&mut [$t])) -> Self {
                     let mut numbers = Line([0.0; $width]);
                     self.store(&mut numbers.0);
                     f(&mut numbers.0);
                     Self::load(&numbers.0)
-                }
-                #[inline(always)]
-                fn and(self, other: Self) -> Self {
-                    // SAFETY: a value of this type exists only where the processor has the instruction.
-                    unsafe { $register($and(self.0, other.0)) }
-                }
-                #[inline(always)]
-                fn or(self, other: Self) -> Self {
-                    // SAFETY: a value of this type exists only where the processor has the instruction.
-                    unsafe { $register($or(self.0, other.0)) }
-                }
-                #[inline(always)]
-                fn xor(self, other: Self) -> Self {
-                    // SAFETY: a value of this type exists only where the processor has the instruction.
-                    unsafe { $register($xor(self.0, other.0)) }
                 }
                 #[inline(always)]
                 fn add_bits(self, other: Self) -> Self {
@@ -380,8 +363,7 @@ mod x86_64 {
                 type Output = Self;
                 #[inline(always)]
                 fn neg(self) -> Self {
-                    // SAFETY: a value of this type exists only where the processor has the instructions.
-                    unsafe { $register($xor(self.0, $splat(-0.0))) }
+                    self.xor(Self::splat(-0.0))
                 }
             }
 
