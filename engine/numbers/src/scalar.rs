@@ -15,6 +15,7 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use crate::elementary;
 use crate::lanes::Lanes;
+use crate::simd::columns::with_elementary;
 use crate::simd::dispatch;
 
 /// A number that formulas compute with. See the [module documentation](self).
@@ -406,16 +407,12 @@ macro_rules! impl_scalar {
             fn sqrt(self) -> Self {
                 $t::sqrt(self)
             }
-            impl_scalar! {
-                exp exp_m1 ln ln_1p sin cos tan asin atan sinh cosh tanh asinh acosh atanh erf gelu
-                sigmoid softplus tanc arctanc sinc cosc arcsinc;
-                sin_cos sinh_cosh tanh_with_slope gelu_with_slope sigmoid_with_slope sinc_cosc tanc_secant
-            }
+            with_elementary! { impl_scalar! }
         }
     };
     // Computed as one lane of the vector code: scalars and lanes have the same bits. Out of line, and not
     // generic, so that they are compiled in this crate only.
-    ($($f:ident)*; $($pair:ident)*) => {
+    ($($f:ident $operation:ident)*; $($pair:ident $pair_operation:ident)*) => {
         $(
             #[inline(never)]
             fn $f(self) -> Self {
