@@ -3,9 +3,10 @@
 //! A generic function is compiled in each crate that calls it, unless it is marked `#[inline(never)]` and a
 //! crate below has it for the same types. So this module calls them, in a function that never runs.
 
+use crate::formula::pair::PairForm;
 use crate::kernels::attend::Weights;
 use crate::kernels::finite::first_not_finite;
-use crate::kernels::pair::{ManyToMany, PairSide};
+use crate::kernels::pair::{ManyToMany, PairSide, interpreted};
 use crate::kernels::softmax::softmax_in_place;
 use crate::kernels::tiles::{OneToMany, RowNumbers, RowProgram, Tiles};
 use crate::tape::float::Float;
@@ -23,10 +24,11 @@ struct Arguments<T: Float> {
     tensor: Tensor<T>,
     tape: Tape<T>,
     formula: Formula,
+    form: PairForm,
 }
 
 fn call<T: Float>(arguments: &mut Arguments<T>, id: ParamId) {
-    let Arguments { program, numbers, one, many, sides, tiles, tensor, tape, formula } = arguments;
+    let Arguments { program, numbers, one, many, sides, tiles, tensor, tape, formula, form } = arguments;
     let mut gradients = Tiles::new(1);
     let _ = program.run(&[tiles]);
     numbers.numbers(&[tiles]);
@@ -42,6 +44,8 @@ fn call<T: Float>(arguments: &mut Arguments<T>, id: ParamId) {
     let _ = Weights::Softmax.normalise(x, Some(y));
     let _ = (tape.jvp(z, &[(x, y)]), z.to_tensor(), tape.to_dot());
     let _ = formula.as_operation::<T>().name();
+    let _ = formula.as_interpreted_operation::<T>().name();
+    interpreted::<T>(formula.name, *form);
     drop((tape.backward(z), tape.backward_from(z, tensor)));
     tape.reset();
 }

@@ -33,7 +33,7 @@ const EXCEPTIONS: [(&str, &str, &str); 3] = [
     (
         "formula/plan.rs",
         "kernels",
-        "`RowPlan::specialised` holds the kernels that are compiled for one formula alone",
+        "`RowPlan::compiled` holds the kernels that are compiled for one formula alone",
     ),
 ];
 

@@ -262,6 +262,38 @@ fn kernels_have_the_gradients_of_finite_differences() {
     }
 }
 
+/// The engine interprets formulas if it is built with debug assertions, else it runs what is compiled of
+/// them. `./test` runs this suite with both builds.
+#[test]
+fn formulas_have_the_same_bits_interpreted_and_compiled() {
+    /// The results, and the gradients of the inputs.
+    fn outcome<T: Float>(operation: &'static dyn Operation<T>, inputs: &[Tensor<f64>]) -> Vec<Vec<u64>> {
+        let tape = Tape::<T>::with_device(Device::cpu());
+        let variables: Vec<_> = inputs.iter().map(|x| tape.variable(&x.cast())).collect();
+        let y = tape.operation(operation, &variables);
+        let weights = Tensor::from_fn(y.shape(), |i| T::nearest((i as f64 + 0.5).sin()));
+        let gradients = tape.backward_from(y, &weights);
+        let gradients = variables.iter().map(|v| gradients.wrt(*v).data().to_vec());
+        let bits = |numbers: Vec<T>| numbers.into_iter().map(|x| x.to_f64().to_bits()).collect();
+        std::iter::once(y.to_tensor().data().to_vec()).chain(gradients).map(bits).collect()
+    }
+    fn same<T: Float>(formula: &Formula, inputs: &[Tensor<f64>], size: [usize; 2]) {
+        let ways = [formula.as_operation::<T>(), formula.as_interpreted_operation::<T>()];
+        let [compiled, interpreted] = ways.map(|way| outcome(way, inputs));
+        assert_eq!(compiled, interpreted, "{} {size:?} of {}", formula.name, T::NAME);
+    }
+    for formula in all() {
+        let is_elementwise = matches!(formula.kind, Kind::Map(_));
+        assert_eq!(formula.is_compiled(), !is_elementwise && !cfg!(debug_assertions), "{}", formula.name);
+        let mut rng = rng::stream(6, formula.name, 0);
+        for (n, width) in [(1, 2), (3, 3), (4, 5), (18, 8), (7, 17), (41, 70)] {
+            let inputs = inputs(formula, n, width, &mut rng);
+            same::<f64>(formula, &inputs, [n, width]);
+            same::<f32>(formula, &inputs, [n, width]);
+        }
+    }
+}
+
 /// Positions of NaN among 37 elements: in whole registers, and among the last elements.
 const NAN_AT: [usize; 3] = [0, 19, 36];
 

@@ -1,15 +1,19 @@
-//! The scalar function of a row formula: compiled for groups of rows, and as an expression for all else.
+//! The scalar function of a row formula: compiled for groups of rows or interpreted, and as an expression for
+//! all else.
 
 use std::sync::OnceLock;
 
+use smallvec::SmallVec;
+
 use crate::formula::per_type::made_once;
-use crate::formula::plan::{Number, ROWS, RowPlan};
+use crate::formula::plan::{BASIS, INVARIANTS, Number, ROWS, RowPlan};
 use crate::formula::row::RowFormula;
 use crate::numbers::dual::Dual;
 use crate::numbers::lanes::array;
 use crate::numbers::program::{Input, Program};
 use crate::numbers::scalar::Scalar;
-use crate::numbers::simd::{F64x4, Register, dispatch_lanes};
+use crate::numbers::simd::{F64x4, Register, dispatch_lanes, has_vectors};
+use crate::numbers::storage::Storage;
 use crate::numbers::trace::{Expression, Trace};
 
 /// The scalar function of a formula.
@@ -17,10 +21,10 @@ pub(crate) struct Functions {
     /// Which formula it is.
     #[cfg(feature = "opencl")]
     pub(crate) formula: fn() -> std::any::TypeId,
+    /// `F::plan`, whichever plan this is.
     pub(crate) plan: fn() -> &'static RowPlan,
-    /// From the invariants to the outputs, of several groups of rows one after another.
-    pub(crate) values: fn(&[Number], &mut [Number]),
-    pub(crate) slopes: Slopes,
+    /// The scalar function, if it is compiled.
+    compiled: Option<ScalarFunction>,
     /// From the invariants to the outputs.
     traced: fn(&[WithTangent]) -> Vec<WithTangent>,
     made: fn() -> &'static Made,
@@ -42,12 +46,35 @@ pub(crate) type Moving = Dual<f64, 1>;
 
 type WithTangent = Dual<Trace, 1>;
 
-/// From the invariants and the cotangents of the outputs to the outputs and the cotangents of the
-/// invariants, of several groups of rows one after another.
-pub(crate) type Slopes = fn(&[Number], &[Number], &mut [Number], &mut [Number]);
+/// See [`RowPlan::slopes`].
+type Slopes = fn(&[Number], &[Number], &mut [Number], &mut [Number]);
+
+/// A scalar function that is compiled for groups of rows: see [`RowPlan::values`].
+#[derive(Clone, Copy)]
+pub(crate) struct ScalarFunction {
+    values: fn(&[Number], &mut [Number]),
+    slopes: Slopes,
+}
+
+impl ScalarFunction {
+    pub(crate) const fn new<F, const V: usize, const B: usize, const I: usize, const O: usize>() -> Self
+    where
+        F: RowFormula<V, B, I, O>,
+    {
+        ScalarFunction { values: values::<F, V, B, I, O>, slopes: slopes::<F, V, B, I, O> }
+    }
+}
+
+/// What is compiled of a formula, if the processor can run it. On x86-64 it needs AVX2: compiling every
+/// formula once more for other processors would take too long.
+pub(crate) fn runnable<X>(compiled: Option<X>) -> Option<X> {
+    compiled.filter(|_| !cfg!(target_arch = "x86_64") || has_vectors())
+}
 
 impl Functions {
-    pub(crate) const fn new<F, const V: usize, const B: usize, const I: usize, const O: usize>() -> Self
+    pub(crate) const fn new<F, const V: usize, const B: usize, const I: usize, const O: usize>(
+        compiled: Option<ScalarFunction>,
+    ) -> Self
     where
         F: RowFormula<V, B, I, O>,
     {
@@ -57,8 +84,7 @@ impl Functions {
             #[cfg(feature = "opencl")]
             formula: std::any::TypeId::of::<F>,
             plan: F::plan,
-            values: values::<F, V, B, I, O>,
-            slopes: slopes::<F, V, B, I, O>,
+            compiled,
             traced: |invariants| F::eval(std::array::from_fn(|k| invariants[k])).to_vec(),
             made: || made_once::<Key<F, V, B, I, O>, Made>(Made::default),
         }
@@ -66,6 +92,34 @@ impl Functions {
 }
 
 impl RowPlan {
+    /// Whether the scalar function is compiled.
+    pub(crate) fn is_compiled(&self) -> bool {
+        self.functions.compiled.is_some()
+    }
+
+    /// From the invariants to the outputs, of several groups of rows one after another.
+    pub(crate) fn values(&self, invariants: &[Number], outputs: &mut [Number]) {
+        match runnable(self.functions.compiled) {
+            Some(function) => (function.values)(invariants, outputs),
+            None => by_program::values(self, invariants, outputs),
+        }
+    }
+
+    /// From the invariants and the cotangents of the outputs to the outputs and the cotangents of the
+    /// invariants, of several groups of rows one after another.
+    pub(crate) fn slopes(
+        &self,
+        invariants: &[Number],
+        upstream: &[Number],
+        outputs: &mut [Number],
+        cotangents: &mut [Number],
+    ) {
+        match runnable(self.functions.compiled) {
+            Some(function) => (function.slopes)(invariants, upstream, outputs, cotangents),
+            None => by_program::slopes(self, invariants, upstream, outputs, cotangents),
+        }
+    }
+
     /// The scalar function as an expression, from the invariants.
     pub(crate) fn value(&self) -> &'static Expression {
         (self.functions.made)().value.get_or_init(|| {
@@ -169,6 +223,9 @@ fn run_along(
     found
 }
 
+/// A scalar function has at most this many arguments and outputs together.
+const COLUMNS: usize = INVARIANTS + BASIS;
+
 /// Runs a program of `inputs` arguments and `outputs` results on several rows. `argument(k, row)` is a row's
 /// argument k; `result(k, row, y)` gets its result k.
 fn run_on_rows(
@@ -181,16 +238,19 @@ fn run_on_rows(
     if rows == 0 {
         return;
     }
-    let mut columns = vec![0.0; (inputs + outputs) * rows];
-    let (arguments, results) = columns.split_at_mut(inputs * rows);
-    for (k, column) in arguments.chunks_exact_mut(rows).enumerate() {
-        column.iter_mut().enumerate().for_each(|(row, x)| *x = argument(k, row));
-    }
-    let arguments: Vec<Input<'_, f64>> = arguments.chunks_exact(rows).map(Input::Column).collect();
-    program.run(&arguments, &mut results.chunks_exact_mut(rows).collect::<Vec<_>>());
-    for (k, column) in results.chunks_exact(rows).enumerate() {
-        column.iter().enumerate().for_each(|(row, &y)| result(k, row, y));
-    }
+    f64::with_scratch((inputs + outputs) * rows, |columns| {
+        let (arguments, results) = columns.split_at_mut(inputs * rows);
+        for (k, column) in arguments.chunks_exact_mut(rows).enumerate() {
+            column.iter_mut().enumerate().for_each(|(row, x)| *x = argument(k, row));
+        }
+        let arguments: SmallVec<[Input<'_, f64>; 2 * COLUMNS]> =
+            arguments.chunks_exact(rows).map(Input::Column).collect();
+        let mut results: SmallVec<[&mut [f64]; 2 * COLUMNS]> = results.chunks_exact_mut(rows).collect();
+        program.run(&arguments, &mut results);
+        for (k, column) in results.iter().enumerate() {
+            column.iter().enumerate().for_each(|(row, &y)| result(k, row, y));
+        }
+    });
 }
 
 /// The arguments or results of group `g` of several, in registers.
@@ -224,10 +284,9 @@ fn values<F, const V: usize, const B: usize, const I: usize, const O: usize>(
         #[inline(always)]
         |outputs| {
             if cfg!(target_arch = "x86_64") {
-                by_program::values(F::plan(), invariants, outputs);
-            } else {
-                values_of_rows::<F, V, B, I, O>(invariants, outputs);
+                unreachable!("the formula is interpreted");
             }
+            values_of_rows::<F, V, B, I, O>(invariants, outputs);
         },
     );
 }
@@ -262,10 +321,9 @@ fn slopes<F, const V: usize, const B: usize, const I: usize, const O: usize>(
         #[inline(always)]
         |(outputs, cotangents)| {
             if cfg!(target_arch = "x86_64") {
-                by_program::slopes(F::plan(), invariants, upstream, outputs, cotangents);
-            } else {
-                slopes_of_rows::<F, V, B, I, O>(invariants, upstream, outputs, cotangents);
+                unreachable!("the formula is interpreted");
             }
+            slopes_of_rows::<F, V, B, I, O>(invariants, upstream, outputs, cotangents);
         },
     );
 }
@@ -295,14 +353,12 @@ fn slopes_of_rows<F, const V: usize, const B: usize, const I: usize, const O: us
     }
 }
 
-/// Scalar functions on an x86-64 processor without AVX2: as programs. Compiling every formula once more for
-/// them would take too long.
+/// Scalar functions that are interpreted.
 mod by_program {
     use super::run_on_rows;
     use crate::formula::plan::{Number, ROWS, RowPlan};
     use crate::numbers::program::Program;
 
-    #[cold]
     pub(super) fn values(plan: &RowPlan, invariants: &[Number], outputs: &mut [Number]) {
         let program = (plan.functions.made)().values.get_or_init(|| Program::new(plan.value()));
         let [inputs, results] = [plan.invariants.len(), plan.outputs];
@@ -315,7 +371,6 @@ mod by_program {
         );
     }
 
-    #[cold]
     pub(super) fn slopes(
         plan: &RowPlan,
         invariants: &[Number],

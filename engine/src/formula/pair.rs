@@ -5,14 +5,10 @@ use std::any::TypeId;
 
 use crate::formula::per_type::Compiled;
 use crate::kernels::pair::Pair;
-#[cfg(feature = "opencl")]
 use crate::numbers::dual::Dual;
-#[cfg(feature = "opencl")]
 use crate::numbers::lanes::array;
 use crate::numbers::scalar::Scalar;
-#[cfg(feature = "opencl")]
 use crate::numbers::storage::Storage;
-#[cfg(feature = "opencl")]
 use crate::numbers::trace::{Expression, Trace};
 
 /// What a pair's score depends on, besides the numbers that its rows have.
@@ -63,9 +59,10 @@ pub trait PairFormula<const L: usize, const R: usize, const P: usize>: Copy + Se
     fn eval<S: Scalar>(pairing: S, left: [S; L], right: [S; R], params: [S; P]) -> S;
 }
 
-/// A pair formula as expressions, which devices print.
-#[cfg(feature = "opencl")]
+/// A pair formula as expressions, which are interpreted, and which devices print.
+#[derive(Clone, Copy)]
 pub(crate) struct PairForm {
+    #[cfg(feature = "opencl")]
     pub(crate) formula: fn() -> TypeId,
     pub(crate) pairing: Pairing,
     /// How many numbers of left rows, of right rows, and parameters.
@@ -75,8 +72,8 @@ pub(crate) struct PairForm {
     pub(crate) slopes: fn() -> Expression,
 }
 
-#[cfg(feature = "opencl")]
-fn eval<F, S, const L: usize, const R: usize, const P: usize>(x: &[S]) -> S
+/// The score of a slice of all arguments.
+pub(crate) fn eval<F, S, const L: usize, const R: usize, const P: usize>(x: &[S]) -> S
 where
     F: PairFormula<L, R, P>,
     S: Scalar,
@@ -84,7 +81,6 @@ where
     F::eval(x[0], array(x[0], |k| x[1 + k]), array(x[0], |k| x[1 + L + k]), array(x[0], |k| x[1 + L + R + k]))
 }
 
-#[cfg(feature = "opencl")]
 impl PairForm {
     pub(crate) const fn new<F, T, const L: usize, const R: usize, const P: usize>() -> Self
     where
@@ -92,6 +88,7 @@ impl PairForm {
         T: Storage,
     {
         PairForm {
+            #[cfg(feature = "opencl")]
             formula: TypeId::of::<F>,
             pairing: F::PAIRING,
             counts: [L, R, P],

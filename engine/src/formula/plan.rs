@@ -1,10 +1,11 @@
 //! Row formulas as data: what kernels, the printing for devices, forward mode and the registry read.
 //!
 //! A [`RowPlan`] holds the constants of a [`RowFormula`] as slices and its scalar function as pointers.
-//! So none of its readers is compiled for each formula. Only the scalar function is, a few times.
+//! So none of its readers is compiled for each formula. Only the scalar function is, a few times, and in
+//! builds with debug assertions not even that.
 
 use crate::formula::domain::Domain;
-use crate::formula::functions::Functions;
+use crate::formula::functions::{Functions, ScalarFunction};
 use crate::formula::per_type::{Compiled, Each};
 use crate::formula::row::{Invariant, Metric, RowFormula, Vector};
 use crate::formula::sums::{has_end, has_flip, has_wedge, paired, reads_ends};
@@ -32,6 +33,8 @@ pub(crate) const PAIRS: usize = BASIS * (BASIS + 1) / 2;
 
 /// One number of several rows, a row in each lane.
 pub(crate) type Number = Lanes<ROWS>;
+
+const NO_KERNELS: Compiled<RowKernels> = Compiled(Each { f32: None, f64: None });
 
 /// A row formula as data. `F::plan()` is the plan of a [`RowFormula`] `F`.
 pub struct RowPlan {
@@ -135,29 +138,52 @@ impl Layout {
 }
 
 impl RowPlan {
-    /// The plan of a formula that the common kernels run: they read the plan.
+    /// The plan of a formula: [compiled](Self::compiled), or [interpreted](Self::interpreted) if the engine
+    /// is built with debug assertions. In such a build a formula's crate is seldom optimised. The
+    /// interpreter of an optimised engine is then faster, and nothing has to be compiled.
     pub const fn of<F, const V: usize, const B: usize, const I: usize, const O: usize>() -> &'static Self
     where
         F: RowFormula<V, B, I, O>,
     {
-        const { &RowPlan::new::<F, V, B, I, O>(Compiled(Each { f32: None, f64: None })) }
+        const {
+            if cfg!(debug_assertions) {
+                RowPlan::interpreted::<F, V, B, I, O>()
+            } else {
+                RowPlan::compiled::<F, V, B, I, O>()
+            }
+        }
     }
 
-    /// The plan of a formula with kernels that are compiled for it alone. They are faster for narrow
-    /// rows and take seconds to compile.
-    pub const fn specialised<F, const V: usize, const B: usize, const I: usize, const O: usize>()
+    /// The plan of a formula of which nothing is compiled: its scalar function is a
+    /// [program](crate::Program). The results are the same.
+    pub const fn interpreted<F, const V: usize, const B: usize, const I: usize, const O: usize>()
     -> &'static Self
     where
         F: RowFormula<V, B, I, O>,
     {
+        const { &RowPlan::new::<F, V, B, I, O>(None, NO_KERNELS) }
+    }
+
+    /// The plan of a formula whose scalar function is compiled. A [specialised](RowFormula::SPECIALISED) one
+    /// also has kernels of its own, which are faster for narrow rows and take seconds to compile.
+    pub const fn compiled<F, const V: usize, const B: usize, const I: usize, const O: usize>() -> &'static Self
+    where
+        F: RowFormula<V, B, I, O>,
+    {
         const {
-            let f32 = Some(RowKernel::<f32>::new::<F, V, B, I, O>());
-            let f64 = Some(RowKernel::<f64>::new::<F, V, B, I, O>());
-            &RowPlan::new::<F, V, B, I, O>(Compiled(Each { f32, f64 }))
+            let function = Some(ScalarFunction::new::<F, V, B, I, O>());
+            if F::SPECIALISED {
+                let f32 = Some(RowKernel::<f32>::new::<F, V, B, I, O>());
+                let f64 = Some(RowKernel::<f64>::new::<F, V, B, I, O>());
+                &RowPlan::new::<F, V, B, I, O>(function, Compiled(Each { f32, f64 }))
+            } else {
+                &RowPlan::new::<F, V, B, I, O>(function, NO_KERNELS)
+            }
         }
     }
 
     const fn new<F, const V: usize, const B: usize, const I: usize, const O: usize>(
+        function: Option<ScalarFunction>,
         specialised: Compiled<RowKernels>,
     ) -> Self
     where
@@ -182,7 +208,7 @@ impl RowPlan {
             metric: F::METRIC,
             domain: F::DOMAIN,
             layout: Layout::new(V, &F::BASIS, F::METRIC, &F::INVARIANTS),
-            functions: Functions::new::<F, V, B, I, O>(),
+            functions: Functions::new::<F, V, B, I, O>(function),
             specialised,
         }
     }

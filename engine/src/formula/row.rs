@@ -115,6 +115,8 @@ pub trait RowFormula<const V: usize, const B: usize, const I: usize, const O: us
     const METRIC: Metric = Metric::Euclidean;
     /// Where the resulting rows must lie; κ is parameter 0.
     const DOMAIN: Domain = Domain::Free;
+    /// Whether kernels are compiled for this formula alone: see [`compiled_here!`](crate::compiled_here).
+    const SPECIALISED: bool = false;
 
     /// The formula as data, which kernels read: see [`compiled_here!`](crate::compiled_here).
     fn plan() -> &'static RowPlan {

@@ -1,11 +1,12 @@
 //! What formulas are compiled to, and in which crate.
 //!
 //! A generic function is compiled in each crate that calls it. An elementwise formula is data, a
-//! [program](crate::Program), and nothing is compiled for it. Most row formulas have a
-//! [plan](crate::RowPlan). The kernels of a pair formula are compiled for `f32` and `f64`, the forward and
-//! the reverse pass, and three instruction sets. With [`compiled_here!`](crate::compiled_here), what belongs
-//! to a formula is compiled once, in the formula's own crate. Without it, each crate that uses the formula
-//! compiles it again; the results are the same.
+//! [program](crate::Program), and nothing is compiled for it. If the engine is built with debug assertions,
+//! it interprets the others as well. Without, the scalar function of a row formula is compiled; the
+//! formula's [plan](crate::RowPlan) is data. The kernels of a pair formula are compiled for `f32` and `f64`,
+//! the forward and the reverse pass, and three instruction sets. With
+//! [`compiled_here!`](crate::compiled_here), what belongs to a formula is compiled once, in the formula's own
+//! crate. Without it, each crate that uses the formula compiles it again; the results are the same.
 
 pub use crate::formula::per_type::{Compiled, PerFloat};
 pub use crate::kernels::gram::{RowKernel, RowKernels};
@@ -18,6 +19,9 @@ pub use crate::kernels::pair::Pair;
 /// A row formula has no kernels of its own: the engine's kernels read its [plan](crate::RowPlan).
 /// `compiled_here!(row, specialised)` compiles kernels for this formula alone, which takes seconds. It is
 /// for the few formulas in which training spends its time.
+///
+/// If the engine is built with debug assertions, nothing is compiled: see
+/// [`RowPlan::of`](crate::RowPlan::of).
 ///
 /// ```
 /// use cotangent_engine::{PairFormula, Pairing, Scalar, compiled_here};
@@ -44,10 +48,8 @@ macro_rules! compiled_here {
         }
     };
     (row, specialised) => {
-        #[inline(never)]
-        fn plan() -> &'static $crate::RowPlan {
-            $crate::RowPlan::specialised::<Self, _, _, _, _>()
-        }
+        const SPECIALISED: bool = true;
+        $crate::compiled_here!(row);
     };
     (pair) => {
         #[inline(never)]

@@ -23,7 +23,7 @@ const LINE: usize = 64;
 pub struct Session<'a, T> {
     program: &'a Program<T>,
     /// By the numbers that the program gives them: inputs, outputs, constants, intermediate results.
-    columns: SmallVec<[Column<T>; 24]>,
+    columns: SmallVec<[Column<T>; 64]>,
     /// A piece for each input and each output: for a single number, and for what is left after whole pieces.
     ends: &'a mut [[T; PIECE]],
     memory: PhantomData<&'a mut [T]>,

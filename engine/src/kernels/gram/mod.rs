@@ -30,6 +30,7 @@ use smallvec::SmallVec;
 
 pub(crate) use self::planned::survey_one;
 use crate::formula::domain::Domain;
+use crate::formula::functions::runnable;
 use crate::formula::per_type::{Each, PerFloat};
 use crate::formula::plan::{Number, PARAMS, ROWS, RowPlan};
 use crate::formula::row::RowFormula;
@@ -120,8 +121,6 @@ struct PerType;
 pub(crate) struct Entries<T: Storage> {
     pub(crate) forward: ForwardAll<T>,
     pub(crate) one: ForwardOne<T>,
-    planned: Forward<T>,
-    planned_backward: Backward<T>,
 }
 
 impl PerFloat for PerType {
@@ -129,8 +128,7 @@ impl PerFloat for PerType {
 }
 
 impl<T: Storage> Entries<T> {
-    const ALL: Self =
-        Entries { forward, one: forward_one, planned: planned::forward, planned_backward: planned::backward };
+    const ALL: Self = Entries { forward, one: forward_one };
 }
 
 static ENTRIES: Each<PerType> = Each { f32: Entries::ALL, f64: Entries::ALL };
@@ -238,18 +236,12 @@ fn settle<T: Storage, S: Block>(
 impl RowPlan {
     /// The kernel that is compiled for the formula alone, or else the one that reads its plan.
     fn forward_kernel<T: Storage>(&self) -> Forward<T> {
-        match self.specialised.for_type::<T>() {
-            Some(kernel) => kernel.forward,
-            None => planned::forward,
-        }
+        runnable(self.specialised.for_type::<T>()).map_or(planned::forward, |kernel| kernel.forward)
     }
 
     /// As [`forward_kernel`](Self::forward_kernel), for the reverse pass.
     fn backward_kernel<T: Storage>(&self) -> Backward<T> {
-        match self.specialised.for_type::<T>() {
-            Some(kernel) => kernel.backward,
-            None => planned::backward,
-        }
+        runnable(self.specialised.for_type::<T>()).map_or(planned::backward, |kernel| kernel.backward)
     }
 
     /// The formula over all row positions. Vectors first, then parameters.

@@ -6,6 +6,7 @@
 //! same formulas without storing the scores.
 
 mod centred;
+mod interpreted;
 mod jobs;
 mod many_to_many;
 mod pairings;
@@ -14,13 +15,14 @@ mod tile;
 
 use std::ops::Range;
 
+pub(crate) use self::interpreted::interpreted;
 pub(crate) use self::jobs::{Gradients, Job, entries, even_steps, pieces, steps};
 pub use self::many_to_many::{ManyToMany, PairSide};
 pub(crate) use self::pairings::{Part, Right, tile_rows, with_right};
 use self::reverse::gradients;
 pub(crate) use self::tile::{ErasedPair, PairKernel, Tile, TileGradients, gradient};
-use crate::formula::pair::PairFormula;
-use crate::formula::per_type::{Compiled, Each, PerFloat};
+use crate::formula::pair::{PairForm, PairFormula};
+use crate::formula::per_type::{Compiled, Each, PerFloat, made_once};
 use crate::numbers::parallel::{self, split_front};
 use crate::numbers::storage::Storage;
 use crate::tensor::shape::{Shape, ShapeError};
@@ -35,8 +37,35 @@ impl PerFloat for Pair {
 }
 
 impl Compiled<Pair> {
-    /// The kernels of formula `F`.
-    pub const fn pair<F, const L: usize, const R: usize, const P: usize>() -> &'static Self
+    /// The kernels of formula `F`: [compiled](Self::pair_compiled), or [interpreted](Self::pair_interpreted)
+    /// if the engine is built with debug assertions, as with row formulas: see
+    /// [`RowPlan::of`](crate::RowPlan::of).
+    pub fn pair<F, const L: usize, const R: usize, const P: usize>() -> &'static Self
+    where
+        F: PairFormula<L, R, P>,
+    {
+        #[cfg(debug_assertions)]
+        return Self::pair_interpreted::<F, L, R, P>();
+        #[cfg(not(debug_assertions))]
+        return Self::pair_compiled::<F, L, R, P>();
+    }
+
+    /// The kernels of formula `F`, of which nothing is compiled: it is a [program](crate::Program). The
+    /// results are the same.
+    pub fn pair_interpreted<F, const L: usize, const R: usize, const P: usize>() -> &'static Self
+    where
+        F: PairFormula<L, R, P>,
+    {
+        made_once::<ErasedPair<F, L, R, P>, Self>(|| {
+            Compiled(Each {
+                f32: interpreted::<f32>(F::NAME, PairForm::new::<F, f32, L, R, P>()),
+                f64: interpreted::<f64>(F::NAME, PairForm::new::<F, f64, L, R, P>()),
+            })
+        })
+    }
+
+    /// The kernels of formula `F`, compiled for it.
+    pub const fn pair_compiled<F, const L: usize, const R: usize, const P: usize>() -> &'static Self
     where
         F: PairFormula<L, R, P>,
     {

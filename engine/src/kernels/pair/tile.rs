@@ -65,10 +65,10 @@ pub(crate) trait PairKernel<T: Storage>: Send + Sync {
     /// parameters.
     fn partial(&self, tile: &Tile<'_, T>, which: usize, i: usize, at: usize, s: &mut [T]);
     /// All that is compiled for the formula.
-    fn kernels(&self) -> &'static PairKernels<T>;
+    fn kernels(&'static self) -> &'static PairKernels<T>;
     /// The formula for a device.
     #[cfg(feature = "opencl")]
-    fn form(&self) -> &'static crate::formula::pair::PairForm;
+    fn form(&self) -> &crate::formula::pair::PairForm;
 }
 
 pub(crate) struct ErasedPair<F, const L: usize, const R: usize, const P: usize>(PhantomData<fn() -> F>);
@@ -170,11 +170,11 @@ where
     fn counts(&self) -> [usize; 3] {
         [L, R, P]
     }
-    fn kernels(&self) -> &'static PairKernels<T> {
+    fn kernels(&'static self) -> &'static PairKernels<T> {
         const { &PairKernels { score: Self::kernel() } }
     }
     #[cfg(feature = "opencl")]
-    fn form(&self) -> &'static crate::formula::pair::PairForm {
+    fn form(&self) -> &crate::formula::pair::PairForm {
         const { &crate::formula::pair::PairForm::new::<F, T, L, R, P>() }
     }
 

@@ -61,7 +61,7 @@ impl<T: Storage> RowProgram<T> {
             let (width, tiles) = (first.width, first.tiles());
             let job = Job { step, vectors: operands, width, tiles, reverse: false };
             self.survey.read::<T>(job);
-            (step.plan.functions.values)(&self.survey.values, &mut self.survey.outputs);
+            step.plan.values(&self.survey.values, &mut self.survey.outputs);
             out[0].resize_as(first);
             self.survey.combine(job, &mut out[0]);
         }

@@ -140,7 +140,7 @@ impl Survey {
         let Survey { values, outputs, cotangents, ones, .. } = self;
         cotangents.resize(values.len(), Number::splat(0.0));
         ones.resize(outputs.len(), Number::splat(1.0));
-        (job.step.plan.functions.slopes)(values, ones, outputs, cotangents);
+        job.step.plan.slopes(values, ones, outputs, cotangents);
         numbers.clear();
         numbers.extend(outputs.iter().flat_map(|number| number.to_array()).take(rows));
     }

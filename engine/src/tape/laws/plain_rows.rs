@@ -10,7 +10,7 @@ impl RowPlan {
     pub(super) fn on_lanes(&self, arguments: &[f64]) -> Vec<f64> {
         let arguments: Vec<Number> = arguments.iter().map(|&x| Number::splat(x)).collect();
         let mut outputs = vec![Number::splat(0.0); self.outputs];
-        (self.functions.values)(&arguments, &mut outputs);
+        self.values(&arguments, &mut outputs);
         outputs.into_iter().map(|y| y.get(ROWS - 1)).collect()
     }
 

@@ -5,7 +5,7 @@
 //! derivatives by finite differences.
 
 use crate::formula::map::MapFormula;
-use crate::formula::pair::{PairFormula, Pairing};
+use crate::formula::pair::{self, PairFormula, Pairing};
 use crate::formula::per_type::Compiled;
 use crate::formula::plan::RowPlan;
 use crate::formula::row::RowFormula;
@@ -92,8 +92,8 @@ pub struct Formula {
 #[derive(Clone, Copy, Debug)]
 enum Kernels {
     Map(fn() -> &'static Compiled<Map>),
-    Row(fn() -> &'static RowPlan),
-    Pair(fn() -> &'static Compiled<Pair>),
+    Row { plan: fn() -> &'static RowPlan, interpreted: fn() -> &'static RowPlan },
+    Pair { kernels: fn() -> &'static Compiled<Pair>, interpreted: fn() -> &'static Compiled<Pair> },
 }
 
 /// A formula as a function of a slice: the number of its arguments is known only at run time.
@@ -131,9 +131,7 @@ impl<F: PairFormula<L, R, P>, const L: usize, const R: usize, const P: usize> Er
     for ErasedPair<F, L, R, P>
 {
     fn eval<S: Scalar>(arguments: &[S]) -> Vec<S> {
-        let (left, others) = arguments[1..].split_at(L);
-        let (right, params) = others.split_at(R);
-        vec![F::eval(arguments[0], fixed(left), fixed(right), fixed(params))]
+        vec![pair::eval::<F, S, L, R, P>(arguments)]
     }
 }
 
@@ -215,11 +213,11 @@ impl Formula {
             arguments: I,
             plain: ErasedRow::<F, V, B, I, O>::eval,
             plain_f32: ErasedRow::<F, V, B, I, O>::eval,
-            // The functions of the plan: these are what kernels call.
+            // The function of the plan: this is what kernels call.
             lanes: |arguments| F::plan().on_lanes(arguments),
             dual: |arguments| dual_by(arguments, |x| F::plan().outputs_along(1, |k, _| x[k])),
             trace: || F::plan().value().clone(),
-            kernels: Kernels::Row(F::plan),
+            kernels: Kernels::Row { plan: F::plan, interpreted: RowPlan::interpreted::<F, V, B, I, O> },
         }
     }
 
@@ -234,7 +232,7 @@ impl Formula {
             Kind::Pair { ranges, counts: [L, R, P], pairing: F::PAIRING },
             1 + L + R + P,
             || Expression::trace(1 + L + R + P, ErasedPair::<F, L, R, P>::eval::<Trace>),
-            Kernels::Pair(F::compiled),
+            Kernels::Pair { kernels: F::compiled, interpreted: Compiled::pair_interpreted::<F, L, R, P> },
         )
     }
 
@@ -243,8 +241,27 @@ impl Formula {
     pub fn as_operation<T: Float>(&self) -> &'static dyn Operation<T> {
         match self.kernels {
             Kernels::Map(compiled) => compiled().for_type::<T>(),
-            Kernels::Row(plan) => plan(),
-            Kernels::Pair(compiled) => compiled().for_type::<T>(),
+            Kernels::Row { plan, .. } => plan(),
+            Kernels::Pair { kernels, .. } => kernels().for_type::<T>(),
+        }
+    }
+
+    /// The same, interpreted.
+    #[inline(never)]
+    pub fn as_interpreted_operation<T: Float>(&self) -> &'static dyn Operation<T> {
+        match self.kernels {
+            Kernels::Map(_) => self.as_operation(),
+            Kernels::Row { interpreted, .. } => interpreted(),
+            Kernels::Pair { interpreted, .. } => interpreted().for_type::<T>(),
+        }
+    }
+
+    /// Whether code is compiled for the formula. None is for an elementwise formula.
+    pub fn is_compiled(&self) -> bool {
+        match self.kernels {
+            Kernels::Map(_) => false,
+            Kernels::Row { plan, .. } => plan().is_compiled(),
+            Kernels::Pair { kernels, interpreted } => !std::ptr::eq(kernels(), interpreted()),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Row formulas compute the same bits for a single row and for a row among others.
+//! Row formulas compute the same bits for a single row and for a row among others, and in each of the ways in
+//! which they can be run.
 
 use cotangent_engine::{
     Device, Domain, Float, Invariant, Metric, Row, RowFormula, RowPlan, Rows, Scalar, Tape, Tensor, Var,
@@ -35,22 +36,38 @@ impl<const DEFINITE: bool> RowFormula<2, 3, 10, 3> for Everything<DEFINITE> {
     }
 }
 
-/// The same formula with kernels that are compiled for it.
-#[derive(Clone, Copy)]
-struct Specialised<const DEFINITE: bool>;
+/// The ways in which a formula can be run.
+pub(crate) const INTERPRETED: u8 = 0;
+pub(crate) const COMPILED: u8 = 1;
+pub(crate) const SPECIALISED: u8 = 2;
 
-impl<const DEFINITE: bool> RowFormula<2, 3, 10, 3> for Specialised<DEFINITE> {
-    const NAME: &'static str = "specialised";
-    const VECTOR: bool = true;
-    const METRIC: Metric = Everything::<DEFINITE>::METRIC;
-    const BASIS: [Vector; 3] = Everything::<DEFINITE>::BASIS;
-    const DOMAIN: Domain = Domain::Ball;
-    const INVARIANTS: [Invariant; 10] = Everything::<DEFINITE>::INVARIANTS;
+/// A formula that is run in one of these ways.
+#[derive(Clone, Copy)]
+pub(crate) struct By<F, const WAY: u8>(pub(crate) F);
+
+impl<F, const WAY: u8, const V: usize, const B: usize, const I: usize, const O: usize> RowFormula<V, B, I, O>
+    for By<F, WAY>
+where
+    F: RowFormula<V, B, I, O>,
+{
+    const NAME: &'static str = F::NAME;
+    const VECTOR: bool = F::VECTOR;
+    const BASIS: [Vector; B] = F::BASIS;
+    const INVARIANTS: [Invariant; I] = F::INVARIANTS;
+    const METRIC: Metric = F::METRIC;
+    const DOMAIN: Domain = F::DOMAIN;
+    const SPECIALISED: bool = WAY == SPECIALISED;
     fn plan() -> &'static RowPlan {
-        RowPlan::specialised::<Self, _, _, _, _>()
+        const {
+            match WAY {
+                INTERPRETED => RowPlan::interpreted::<Self, V, B, I, O>(),
+                _ => RowPlan::compiled::<Self, V, B, I, O>(),
+            }
+        }
     }
-    fn eval<S: Scalar>(invariants: [S; 10]) -> [S; 3] {
-        Everything::<DEFINITE>::eval(invariants)
+    #[inline(always)]
+    fn eval<S: Scalar>(invariants: [S; I]) -> [S; O] {
+        F::eval(invariants)
     }
 }
 
@@ -113,7 +130,8 @@ fn sizes(mut work: impl FnMut(usize, usize, bool)) {
 #[test]
 fn rows_side_by_side_compute_the_bits_of_single_ones() {
     fn same<T: Float, const DEFINITE: bool>(tape: &mut Tape<T>, n: usize, width: usize, single: bool) {
-        let (case, formula) = (Case::<T>::new(n, width, single), Everything::<DEFINITE>);
+        let case = Case::<T>::new(n, width, single);
+        let formula = By::<_, COMPILED>(Everything::<DEFINITE>);
         let many = case.on(tape, formula);
         for i in 0..n {
             let alone = case.row(i);
@@ -143,16 +161,20 @@ fn rows_side_by_side_compute_the_bits_of_single_ones() {
 }
 
 #[test]
-fn kernels_of_one_formula_compute_the_bits_of_those_that_read_its_plan() {
+fn a_formula_has_the_same_bits_interpreted_compiled_and_with_kernels_of_its_own() {
     fn same<T: Float, const DEFINITE: bool>(tape: &mut Tape<T>, case: &Case<T>, name: &str) {
-        let by_plan = case.on(tape, Everything::<DEFINITE>);
+        let formula = Everything::<DEFINITE>;
+        let compiled = case.on(tape, By::<_, COMPILED>(formula));
+        let interpreted = case.on(tape, By::<_, INTERPRETED>(formula));
         // Leaves NaN in all memory that the kernels do not clear.
         let mut poison = Case::<T>::new(33, 5, false);
         poison.inputs.iter_mut().for_each(|input| input.data_mut().fill(T::nearest(f64::NAN)));
-        poison.on(tape, Specialised::<DEFINITE>);
-        let compiled = case.on(tape, Specialised::<DEFINITE>);
-        for (part, (plan, compiled)) in by_plan.iter().zip(&compiled).enumerate() {
-            assert_eq!(bits(plan), bits(compiled), "{name}, definite: {DEFINITE}, part {part}");
+        poison.on(tape, By::<_, SPECIALISED>(formula));
+        let specialised = case.on(tape, By::<_, SPECIALISED>(formula));
+        for (part, compiled) in compiled.iter().enumerate() {
+            let name = format!("{name}, definite: {DEFINITE}, part {part}");
+            assert_eq!(bits(&interpreted[part]), bits(compiled), "{name}, interpreted");
+            assert_eq!(bits(&specialised[part]), bits(compiled), "{name}, specialised");
         }
     }
     let (mut narrow, mut wide) = (Tape::with_device(Device::cpu()), Tape::with_device(Device::cpu()));
@@ -170,8 +192,10 @@ fn kernels_of_one_formula_compute_the_bits_of_those_that_read_its_plan() {
 pub(crate) fn digest<T: Float>(digest: &mut Digest) {
     let mut tape = Tape::with_device(Device::cpu());
     let mut line = |case: &Case<T>, name: String| {
-        digest.line(format_args!("{name}, a definite metric"), &case.on(&mut tape, Everything::<true>));
-        digest.line(format_args!("{name}, an indefinite one"), &case.on(&mut tape, Everything::<false>));
+        let definite = case.on(&mut tape, By::<_, COMPILED>(Everything::<true>));
+        digest.line(format_args!("{name}, a definite metric"), &definite);
+        let indefinite = case.on(&mut tape, By::<_, COMPILED>(Everything::<false>));
+        digest.line(format_args!("{name}, an indefinite one"), &indefinite);
     };
     sizes(|n, width, single| {
         let name = format!("{n} rows of {width} {}, {}", T::NAME, if single { "and one" } else { "each" });

@@ -1,3 +1,4 @@
+use cotangent_engine::compiled::{Compiled, Pair};
 use cotangent_engine::{Device, PairFormula, Pairing, Scalar, Tape, Tensor, rng};
 use rand::RngExt;
 
@@ -108,6 +109,9 @@ struct Mixed;
 impl PairFormula<1, 1, 1> for Mixed {
     const NAME: &'static str = "mixed";
     const PAIRING: Pairing = Pairing::SquaredDistance;
+    fn compiled() -> &'static Compiled<Pair> {
+        Compiled::pair_compiled::<Self, 1, 1, 1>()
+    }
     #[inline(always)]
     fn eval<S: Scalar>(square: S, [a]: [S; 1], [b]: [S; 1], [p]: [S; 1]) -> S {
         let curved = (p * square).arcsinc() * (-a * b).abs().sqrt();

@@ -7,6 +7,8 @@ use cotangent_engine::{
     softmax_in_place,
 };
 
+use super::gram::{By, COMPILED, INTERPRETED, SPECIALISED};
+
 /// The value of a computation and the gradient of its only input.
 fn differentiated<T: Float>(x: &Tensor<T>, f: impl for<'t> Fn(Var<'t, T>) -> Var<'t, T>) -> (Vec<T>, Vec<T>) {
     let tape = Tape::with_device(Device::cpu());
@@ -111,14 +113,8 @@ row_formula! {
     dd = Dot(0, 0), extreme = Extreme(0) => norm(dd, extreme)
 }
 
-row_formula! {
-    /// The same with kernels of its own.
-    Specialised = "test.specialised": number [Difference(1, 0)], kernel specialised;
-    dd = Dot(0, 0), extreme = Extreme(0) => norm(dd, extreme)
-}
-
-/// Distances beyond the range of squares stand beside others: each has its digits and its gradient, in both
-/// kinds of kernels. Second derivatives would need the squares: they are NaN.
+/// Distances beyond the range of squares stand beside others: each has its digits and its gradient, in
+/// every way of running a formula. Second derivatives would need the squares: they are NaN.
 #[test]
 fn distances_of_any_size_side_by_side() {
     let units = [1.0, 1e200, 0.0, 1e-165, 2.0, 1e306, 1e-300, 1e-3, 1e155];
@@ -129,10 +125,17 @@ fn distances_of_any_size_side_by_side() {
             _ => 0.0,
         });
         let zero = Tensor::zeros([units.len(), width]);
-        let by_plan = differentiated(&x, |x| Var::scalar(Distance, [&x, &x.tape().constant(&zero)], []));
-        let compiled = differentiated(&x, |x| Var::scalar(Specialised, [&x, &x.tape().constant(&zero)], []));
-        assert_eq!(by_plan, compiled);
-        let (y, dx) = by_plan;
+        let interpreted = By::<_, INTERPRETED>(Distance);
+        let interpreted =
+            differentiated(&x, |x| Var::scalar(interpreted, [&x, &x.tape().constant(&zero)], []));
+        let compiled = By::<_, COMPILED>(Distance);
+        let compiled = differentiated(&x, |x| Var::scalar(compiled, [&x, &x.tape().constant(&zero)], []));
+        let specialised = By::<_, SPECIALISED>(Distance);
+        let specialised =
+            differentiated(&x, |x| Var::scalar(specialised, [&x, &x.tape().constant(&zero)], []));
+        assert_eq!(interpreted, compiled);
+        assert_eq!(specialised, compiled);
+        let (y, dx) = compiled;
         for (i, unit) in units.into_iter().enumerate() {
             let want = 5.0 * unit;
             assert!((y[i] - want).abs() <= 4.0 * f64::EPSILON * want, "{width}, {unit:e}: {}", y[i]);
@@ -211,12 +214,6 @@ row_formula! {
     dd = Dot(0, 0) => dd
 }
 
-row_formula! {
-    /// The same with kernels of its own.
-    SpecialisedSquare = "test.specialised_square": number [Difference(1, 0)], kernel specialised;
-    dd = Dot(0, 0) => dd
-}
-
 /// The gradient of a row that very many rows share is a sum in `f64`, whatever the rows are stored in. So
 /// is that of a second derivative.
 #[test]
@@ -224,7 +221,7 @@ fn shared_rows_have_accurate_gradients() {
     type Shared = for<'t> fn(Var<'t, f32>, Var<'t, f32>) -> Var<'t, f32>;
     let operations: [(&str, usize, Shared); 6] = [
         ("row formula", 1 << 20, |rows, x| Var::scalar(Square, [&rows, &x], [])),
-        ("specialised", 1 << 20, |rows, x| Var::scalar(SpecialisedSquare, [&rows, &x], [])),
+        ("specialised", 1 << 20, |rows, x| Var::scalar(By::<_, SPECIALISED>(Square), [&rows, &x], [])),
         ("elementwise", 1 << 20, |rows, x| rows * x),
         ("layer norm", 1 << 20, |rows, x| rows.layer_norm(x, x, 1e-5)),
         ("tangent", 1 << 16, |rows, x| {

@@ -42,7 +42,7 @@ pub(super) fn forward<T: Storage>(
             chunk.read(vectors, &in_step, parameters, at, None);
             let groups = count.div_ceil(ROWS);
             let invariants = &chunk.values[..groups * plan.invariants.len()];
-            (plan.functions.values)(invariants, &mut chunk.outputs[..groups * plan.outputs]);
+            plan.values(invariants, &mut chunk.outputs[..groups * plan.outputs]);
             match &mut out {
                 Results::Scalars(out) => {
                     for r in 0..count {
@@ -84,7 +84,7 @@ pub(super) fn backward<T: Storage>(
             let upstream = &g[at.start * row_len..at.end * row_len];
             chunk.read(vectors, &in_step, parameters, at.clone(), Some(upstream));
             let groups = at.len().div_ceil(ROWS);
-            (plan.functions.slopes)(
+            plan.slopes(
                 &chunk.values[..groups * inputs],
                 &chunk.upstream[..groups * results],
                 &mut chunk.outputs[..groups * results],

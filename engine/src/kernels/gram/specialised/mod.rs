@@ -18,7 +18,7 @@ macro_rules! by_instruction_set {
             #[inline(always)]
             |state| {
                 if cfg!(target_arch = "x86_64") {
-                    unreachable!("the formula goes by its plan");
+                    unreachable!("the formula is interpreted");
                 }
                 $part::<F, T, Portable, V, B, I, O>(state $(, $argument)*)
             },
@@ -34,7 +34,7 @@ use std::ops::Range;
 
 use self::reverse::{Cotangents, distribute};
 use self::survey::{Found, Row, basis, read_group, rows_at, slots};
-use super::{GROUPS, Together, entries, gradients_of, rows_of_chunk, settle, with_together};
+use super::{GROUPS, Together, gradients_of, rows_of_chunk, settle, with_together};
 use crate::formula::domain::Domain;
 use crate::formula::plan::{Number, PARAMS, ROWS, RowPlan};
 use crate::formula::row::RowFormula;
@@ -42,16 +42,8 @@ use crate::kernels::operands::{Operand, Parameter, Results};
 use crate::kernels::pieces::Piece;
 use crate::numbers::compensated::Compensated;
 use crate::numbers::scratch;
-use crate::numbers::simd::{
-    Avx2, Avx512, Block, Portable, dispatch_wide, for_each_block, has_vectors, write,
-};
+use crate::numbers::simd::{Avx2, Avx512, Block, Portable, dispatch_wide, for_each_block, write};
 use crate::numbers::storage::Storage;
-
-/// Whether formulas go by their plans: on an x86-64 processor without AVX2. Compiling every kernel once more
-/// for such processors would take too long.
-fn goes_by_plan() -> bool {
-    cfg!(target_arch = "x86_64") && !has_vectors()
-}
 
 thread_local! {
     static NUMBERS: RefCell<Vec<Vec<Number>>> = const { RefCell::new(Vec::new()) };
@@ -229,9 +221,6 @@ pub(crate) fn forward<F, T, const V: usize, const B: usize, const I: usize, cons
     F: RowFormula<V, B, I, O>,
     T: Storage,
 {
-    if goes_by_plan() {
-        return (entries().planned)(plan, vectors, parameters, width, range, out);
-    }
     let vectors: &[Operand<'_, T>; V] = vectors.try_into().expect("as many vectors");
     Chunk::with([B, I, O], width, |chunk| {
         for start in range.clone().step_by(GROUPS * ROWS) {
@@ -239,7 +228,7 @@ pub(crate) fn forward<F, T, const V: usize, const B: usize, const I: usize, cons
             let (count, first) = (at.len(), start - range.start);
             read::<F, T, V, B, I, O>(chunk, (vectors, parameters), at, None);
             let groups = count.div_ceil(ROWS);
-            (plan.functions.values)(&chunk.values[..groups * I], &mut chunk.outputs[..groups * O]);
+            plan.values(&chunk.values[..groups * I], &mut chunk.outputs[..groups * O]);
             match &mut out {
                 Results::Scalars(out) => {
                     (0..count).for_each(|r| out.set(first + r, chunk.outputs[r / ROWS].get(r % ROWS)));
@@ -264,9 +253,6 @@ pub(crate) fn backward<F, T, const V: usize, const B: usize, const I: usize, con
     F: RowFormula<V, B, I, O>,
     T: Storage,
 {
-    if goes_by_plan() {
-        return (entries().planned_backward)(plan, vectors, parameters, piece, width, g);
-    }
     let vectors: &[Operand<'_, T>; V] = vectors.try_into().expect("as many vectors");
     let n = g.len() / if F::VECTOR { width } else { 1 };
     let (places, parameter_places) = piece.places.split_at_mut(V);
@@ -278,7 +264,7 @@ pub(crate) fn backward<F, T, const V: usize, const B: usize, const I: usize, con
             let at = start..range.end.min(start + rows);
             read::<F, T, V, B, I, O>(chunk, (vectors, parameters), at.clone(), Some(g));
             let groups = at.len().div_ceil(ROWS);
-            (plan.functions.slopes)(
+            plan.slopes(
                 &chunk.values[..groups * I],
                 &chunk.upstream[..groups * O],
                 &mut chunk.outputs[..groups * O],
