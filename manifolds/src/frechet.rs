@@ -24,9 +24,9 @@
 use cotangent_engine::{
     Broadcast, Float, Operation, Outcome, Row, Rows, Shape, ShapeError, Tape, Tensor, Var, View,
 };
+use cotangent_numbers::matrix::Matrix;
 
 use crate::manifold::{Manifold, Scale};
-use crate::matrix::dense::Matrix;
 use crate::sets::Sets;
 
 /// Why there is no Fréchet mean.

@@ -25,7 +25,7 @@
 //! | [`Barycentre`]: gyromidpoint, Einstein midpoint, Lorentz centroid | `barycentre.rs` |
 //! | [`FrechetMean`]: the point of least squared distances, differentiable | `frechet.rs` |
 //! | [`WrappedNormal`]: a distribution with a closed density | `wrapped_normal.rs` |
-//! | [`symmetric_eigen`]: principal directions | `matrix/dense.rs` |
+//! | [`symmetric_eigen`]: principal directions | `matrix/eigen.rs` |
 //!
 //! Curvature is called `kappa` everywhere and means sectional curvature everywhere.
 
@@ -73,7 +73,7 @@ pub use hyperbolic::stereographic::{
 };
 pub use list::{formulas, spaces};
 pub use manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold, OffTangent};
-pub use matrix::dense::symmetric_eigen;
+pub use matrix::eigen::symmetric_eigen;
 pub use matrix::orthonormal::Retraction;
 pub use module::{Module, Path, StateError, Summary, Visitor, VisitorMut};
 pub use param::{AnyParam, Param};
@@ -89,7 +89,6 @@ pub use wrapped_normal::{OriginFrame, Spread, WrappedNormal, standard_normal};
 /// For this project's own tests: what they need beyond the public interface. It changes without notice.
 #[doc(hidden)]
 pub mod internal {
-    pub use crate::matrix::dense::Matrix;
     pub use crate::matrix::spectral::{exp_divided, exp_divided_twice};
 }
 

@@ -1,11 +1,13 @@
 //! Numbers: the scalars that formulas are generic over, elementary functions, SIMD lanes, the storage types
-//! of tensors, random streams.
+//! of tensors, random streams, dense matrices.
 
 pub mod compensated;
 pub mod dual;
 pub mod elementary;
 pub mod lanes;
 pub mod line;
+#[doc(hidden)]
+pub mod matrix;
 pub mod norm;
 pub mod parallel;
 pub mod per_type;

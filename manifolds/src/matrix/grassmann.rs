@@ -12,11 +12,12 @@
 //! cosine is small and R flat. R is formed from the difference Y − X.
 
 use cotangent_engine::{Dual, Float, Row, RowFunction, Rows, Scalar, ShapeError};
+use cotangent_numbers::matrix::Matrix;
 
 use crate::euclidean::euclidean_metric;
 use crate::laws::lawful::{Lawful, family};
 use crate::manifold::Manifold;
-use crate::matrix::dense::{Matrix, matrices};
+use crate::matrix::matrices;
 use crate::matrix::orthonormal::{Retraction, dist_pullback, orthonormal_columns, settle};
 use crate::matrix::spectral::Eigen;
 use crate::module::constant;

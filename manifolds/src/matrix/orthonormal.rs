@@ -2,10 +2,11 @@
 //! Sepulchre 2008, section 4.1 (retractions); Walter, Lehmann 2013 (the reverse pass of QR).
 
 use cotangent_engine::{Float, RowFunction, Rows, ShapeError};
+use cotangent_numbers::matrix::Matrix;
 
 use crate::euclidean::formulas as euclidean;
 use crate::manifold::OffManifold;
-use crate::matrix::dense::{Matrix, matrices};
+use crate::matrix::matrices;
 
 /// How a tangent step `X + V` becomes a matrix with orthonormal columns again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

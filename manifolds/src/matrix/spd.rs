@@ -8,11 +8,12 @@
 //! is an isometry onto the symmetric matrices.
 
 use cotangent_engine::{Float, Row, RowFunction, Rows, ShapeError};
+use cotangent_numbers::matrix::Matrix;
 
 use crate::euclidean::formulas as euclidean;
 use crate::laws::lawful::{Lawful, family, length, wide};
 use crate::manifold::{Manifold, OffManifold};
-use crate::matrix::dense::{Matrix, matrices};
+use crate::matrix::matrices;
 use crate::matrix::spectral::{Differential, Eigen, Function, Spectral, settle, unwhiten, whiten};
 use crate::module::constant;
 use crate::steps::Steps;

@@ -6,8 +6,9 @@
 //! its derivatives. Those of ln at `eᵃ, eᵇ` are the inverses `1/exp[a, b]`.
 
 use cotangent_engine::{Float, RowFunction, Scalar, ShapeError};
+use cotangent_numbers::matrix::Matrix;
 
-use crate::matrix::dense::{Matrix, matrices};
+use crate::matrix::matrices;
 
 /// Bound on exponents: beyond it e^a times a matrix could leave the range of `f64`.
 const STEEPEST: f64 = 300.0;

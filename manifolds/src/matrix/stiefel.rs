@@ -3,11 +3,12 @@
 //! (logarithms by shooting).
 
 use cotangent_engine::{Float, Row, RowFunction, Rows, ShapeError};
+use cotangent_numbers::matrix::Matrix;
 
 use crate::euclidean::euclidean_metric;
 use crate::laws::lawful::{Lawful, family};
 use crate::manifold::Manifold;
-use crate::matrix::dense::{Matrix, matrices};
+use crate::matrix::matrices;
 use crate::matrix::orthonormal::{Retraction, dist_pullback, nearest, orthonormal_columns, settle};
 use crate::module::constant;
 use crate::steps::Steps;

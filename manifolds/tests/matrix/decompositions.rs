@@ -1,8 +1,8 @@
 //! Decompositions of small matrices, and the exponential.
 
 use cotangent_engine::{Tensor, rng};
-use cotangent_manifolds::internal::Matrix;
 use cotangent_manifolds::symmetric_eigen;
+use cotangent_numbers::matrix::Matrix;
 use rand::RngExt;
 
 fn random(rows: usize, cols: usize, seed: u64) -> Matrix {

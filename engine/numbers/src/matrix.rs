@@ -7,20 +7,24 @@
 
 use std::ops::{Add, Index, IndexMut, Mul, Range, Sub};
 
-use cotangent_engine::{Float, ShapeError, Tensor, norm_of};
+use crate::norm::norm_of;
+use crate::storage::Storage;
 
 /// A `rows × cols` matrix, row-major.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Matrix {
-    pub(crate) rows: usize,
-    pub(crate) cols: usize,
-    pub(crate) data: Vec<f64>,
+    /// The number of rows.
+    pub rows: usize,
+    /// The number of columns.
+    pub cols: usize,
+    /// The elements, `rows · cols`, row by row.
+    pub data: Vec<f64>,
 }
 
 impl Matrix {
     /// From its elements.
     pub fn new(rows: usize, cols: usize, data: &[f64]) -> Self {
-        debug_assert_eq!(data.len(), rows * cols);
+        assert_eq!(data.len(), rows * cols, "a matrix of {rows} x {cols}");
         Matrix { rows, cols, data: data.to_vec() }
     }
 
@@ -31,7 +35,7 @@ impl Matrix {
     }
 
     /// The symmetric part of a square matrix, given as a row.
-    pub(crate) fn symmetric(n: usize, data: &[f64]) -> Self {
+    pub fn symmetric(n: usize, data: &[f64]) -> Self {
         Matrix::new(n, n, data).sym()
     }
 
@@ -53,7 +57,8 @@ impl Matrix {
         })
     }
 
-    pub(crate) fn map(&self, f: impl Fn(f64) -> f64) -> Self {
+    /// Each element as `f` maps it.
+    pub fn map(&self, f: impl Fn(f64) -> f64) -> Self {
         Matrix { data: self.data.iter().map(|&x| f(x)).collect(), ..*self }
     }
 
@@ -83,11 +88,12 @@ impl Matrix {
     }
 
     /// Each element rounded to the storage type.
-    pub(crate) fn rounded<T: Float>(&self) -> Self {
+    pub fn rounded<T: Storage>(&self) -> Self {
         self.map(|x| T::nearest(x).to_f64())
     }
 
-    pub(crate) fn write(&self, out: &mut [f64]) {
+    /// Copies the elements to a slice of the same length.
+    pub fn write(&self, out: &mut [f64]) {
         out.copy_from_slice(&self.data);
     }
 
@@ -246,7 +252,7 @@ impl Matrix {
     }
 
     /// The block of these rows and columns.
-    pub(crate) fn block(&self, rows: Range<usize>, columns: Range<usize>) -> Self {
+    pub fn block(&self, rows: Range<usize>, columns: Range<usize>) -> Self {
         Matrix::from_fn(rows.len(), columns.len(), |i, j| self[(rows.start + i, columns.start + j)])
     }
 
@@ -319,37 +325,6 @@ impl Matrix {
     }
 }
 
-/// Eigenvalues of a symmetric matrix `[n, n]`, descending, and its unit eigenvectors in the same order,
-/// as the rows of a tensor `[n, n]`. The sign of each vector makes the first of its largest coordinates
-/// positive.
-///
-/// Cyclic Jacobi rotations: for tens or hundreds of rows, and accurate also for small eigenvalues of a
-/// graded matrix. Only the symmetric part of the matrix is used. If an element is not finite, all results
-/// are NaN. Golub, Van Loan 2013, "Matrix Computations", §8.5.
-///
-/// # Panics
-/// If the matrix is not square.
-#[track_caller]
-pub fn symmetric_eigen(matrix: &Tensor<f64>) -> (Vec<f64>, Tensor<f64>) {
-    let &[n, cols] = matrix.shape().axes() else {
-        panic!("symmetric_eigen: a matrix is needed, not {}", matrix.shape())
-    };
-    assert_eq!(n, cols, "symmetric_eigen: a square matrix is needed, not {}", matrix.shape());
-    if !matrix.data().iter().all(|x| x.is_finite()) {
-        return (vec![f64::NAN; n], Tensor::new([n, n], vec![f64::NAN; n * n]));
-    }
-    let (vectors, values) = Matrix::symmetric(n, matrix.data()).eigen();
-    let mut order: Vec<usize> = (0..n).collect();
-    order.sort_by(|&i, &j| values[j].total_cmp(&values[i]));
-    let sign = |k: usize| {
-        let column = (0..n).map(|i| vectors[(i, k)]);
-        column.fold(0.0, |a: f64, x| if x.abs() > a.abs() { x } else { a }).signum()
-    };
-    let signs: Vec<f64> = (0..n).map(sign).collect();
-    let element = |at: usize| vectors[(at % n, order[at / n])] * signs[order[at / n]];
-    (order.iter().map(|&k| values[k]).collect(), Tensor::from_fn([n, n], element))
-}
-
 /// Far more sweeps than Jacobi's method needs. NaN ends the iteration, too.
 const SWEEPS: usize = 60;
 
@@ -407,19 +382,4 @@ impl Sub for &Matrix {
     fn sub(self, other: &Matrix) -> Matrix {
         Matrix::from_fn(self.rows, self.cols, |i, j| self[(i, j)] - other[(i, j)])
     }
-}
-
-/// `result` if every row holds a `rows × cols` matrix; else a message.
-pub(crate) fn matrices<const V: usize>(
-    [rows, cols]: [usize; 2],
-    widths: [usize; V],
-    result: usize,
-) -> Result<usize, ShapeError> {
-    if widths.iter().all(|&width| width == rows * cols) {
-        return Ok(result);
-    }
-    let elements = rows * cols;
-    let message =
-        format!("rows of {rows} x {cols} matrices are needed, {elements} elements each, not {widths:?}");
-    Err(ShapeError::new(message))
 }
