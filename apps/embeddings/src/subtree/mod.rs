@@ -402,19 +402,20 @@ impl Fitting<'_> {
 }
 
 impl Fit {
-    /// A point and a normal of the line that is drawn between the classes in two dimensions. For hyperbolic
-    /// regression it is the hyperplane of the subtree, as in Figure 2 of the paper. For Euclidean regression
-    /// it is the line where both classes are equally likely.
-    fn boundary(&self, classifier: Classifier) -> ([f64; 2], [f64; 2]) {
-        let [[p, a], [q, b]] =
-            [1, 0].map(|class| [&self.points, &self.normals].map(|x| [x.row(class)[0], x.row(class)[1]]));
+    /// Points and normals of the lines that are drawn between the classes in two dimensions. For hyperbolic
+    /// regression they are the hyperplanes of the other nodes and of the subtree. The paper's Figure 2 has the
+    /// latter, but either may be too near the rim to be seen. For Euclidean regression it is the line where
+    /// both classes are equally likely.
+    fn boundaries(&self, classifier: Classifier) -> Vec<([f64; 2], [f64; 2])> {
+        let [[q, b], [p, a]] =
+            [0, 1].map(|class| [&self.points, &self.normals].map(|x| [x.row(class)[0], x.row(class)[1]]));
         if classifier == Classifier::Hyperbolic {
-            return (p, a);
+            return vec![(q, b), (p, a)];
         }
         let dot = |x: [f64; 2], y: [f64; 2]| x[0] * y[0] + x[1] * y[1];
         let normal = [a[0] - b[0], a[1] - b[1]];
         let along = (dot(p, a) - dot(q, b)) / dot(normal, normal);
-        (normal.map(|x| along * x), normal)
+        vec![(normal.map(|x| along * x), normal)]
     }
 }
 
@@ -518,8 +519,8 @@ fn picture(out: &Path, row: &ClassifierResult, task: &Task<'_>, fit: &Fit, kappa
             points: &nodes.iter().map(|&i| pair(points.row(i))).collect::<Vec<_>>(),
             labels: &nodes.iter().map(|&i| labels[i]).collect::<Vec<_>>(),
             names: &["other nodes".to_owned(), format!("{} and below", row.root)],
-            hyperplanes: &[fit.boundary(row.classifier)],
-            coloured: false,
+            hyperplanes: &fit.boundaries(row.classifier),
+            coloured: row.classifier == Classifier::Hyperbolic,
             kappa: if flat { 0.0 } else { kappa },
             geodesics: row.classifier == Classifier::Hyperbolic,
             title: &title,
@@ -569,7 +570,7 @@ mod tests {
         let points = Tensor::new([2, 2], vec![0.1, 0.2, -0.3, 0.5]);
         let normals = Tensor::new([2, 2], vec![2.0, 1.0, -1.0, 3.0]);
         let fit = Fit { points, normals, confusion: Confusion::new(2), loss: 0.0 };
-        let (point, normal) = fit.boundary(Classifier::Euclidean);
+        let (point, normal) = fit.boundaries(Classifier::Euclidean)[0];
         for t in [-2.0, 0.0, 1.0] {
             let x = [point[0] - t * normal[1], point[1] + t * normal[0]];
             let logit = |class: usize| {
@@ -578,7 +579,8 @@ mod tests {
             };
             assert!((logit(0) - logit(1)).abs() < 1e-12);
         }
-        assert_eq!(fit.boundary(Classifier::Hyperbolic), ([-0.3, 0.5], [-1.0, 3.0]));
+        let hyperplanes = [([0.1, 0.2], [2.0, 1.0]), ([-0.3, 0.5], [-1.0, 3.0])];
+        assert_eq!(fit.boundaries(Classifier::Hyperbolic), hyperplanes);
     }
 
     #[test]
