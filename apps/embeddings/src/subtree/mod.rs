@@ -403,9 +403,9 @@ impl Fitting<'_> {
 
 impl Fit {
     /// Points and normals of the lines that are drawn between the classes in two dimensions. For hyperbolic
-    /// regression they are the hyperplanes of the other nodes and of the subtree. The paper's Figure 2 has the
-    /// latter, but either may be too near the rim to be seen. For Euclidean regression it is the line where
-    /// both classes are equally likely.
+    /// regression they are the hyperplanes of the other nodes and of the subtree. The paper's Figure 2 has
+    /// the latter, but either may be too near the rim to be seen. For Euclidean regression it is the line
+    /// where both classes are equally likely.
     fn boundaries(&self, classifier: Classifier) -> Vec<([f64; 2], [f64; 2])> {
         let [[q, b], [p, a]] =
             [0, 1].map(|class| [&self.points, &self.normals].map(|x| [x.row(class)[0], x.row(class)[1]]));

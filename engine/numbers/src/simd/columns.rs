@@ -115,7 +115,8 @@ unsafe fn for_each<T: Storage, O: Register<T>, const K: usize, const M: usize>(
     let mut at = 0;
     // SAFETY: the caller's promise: the columns have whole registers up to `count`.
     unsafe {
-        // Two narrow registers at once: a function is one long chain, which leaves half of the processor idle.
+        // Two narrow registers at once: a function is one long chain, which leaves half of the processor
+        // idle.
         while O::WIDTH == 4 && at + 2 * O::WIDTH <= count {
             let next = at + O::WIDTH;
             let (x, y) = (load(&from, at), load(&from, next));
