@@ -223,8 +223,9 @@ fn run_along(
     found
 }
 
-/// A scalar function has at most this many arguments and outputs together.
-const COLUMNS: usize = INVARIANTS + BASIS;
+/// A program has at most this many arguments, and as many results: those of a scalar function and of its
+/// reverse pass, each with a tangent.
+const COLUMNS: usize = 2 * (INVARIANTS + BASIS);
 
 /// Runs a program of `inputs` arguments and `outputs` results on several rows. `argument(k, row)` is a row's
 /// argument k; `result(k, row, y)` gets its result k.
@@ -243,9 +244,9 @@ fn run_on_rows(
         for (k, column) in arguments.chunks_exact_mut(rows).enumerate() {
             column.iter_mut().enumerate().for_each(|(row, x)| *x = argument(k, row));
         }
-        let arguments: SmallVec<[Input<'_, f64>; 2 * COLUMNS]> =
+        let arguments: SmallVec<[Input<'_, f64>; COLUMNS]> =
             arguments.chunks_exact(rows).map(Input::Column).collect();
-        let mut results: SmallVec<[&mut [f64]; 2 * COLUMNS]> = results.chunks_exact_mut(rows).collect();
+        let mut results: SmallVec<[&mut [f64]; COLUMNS]> = results.chunks_exact_mut(rows).collect();
         program.run(&arguments, &mut results);
         for (k, column) in results.iter().enumerate() {
             column.iter().enumerate().for_each(|(row, &y)| result(k, row, y));

@@ -34,6 +34,7 @@ pub(crate) const PAIRS: usize = BASIS * (BASIS + 1) / 2;
 /// One number of several rows, a row in each lane.
 pub(crate) type Number = Lanes<ROWS>;
 
+/// Of a formula that the common kernels run.
 const NO_KERNELS: Compiled<RowKernels> = Compiled(Each { f32: None, f64: None });
 
 /// A row formula as data. `F::plan()` is the plan of a [`RowFormula`] `F`.
@@ -145,13 +146,10 @@ impl RowPlan {
     where
         F: RowFormula<V, B, I, O>,
     {
-        const {
-            if cfg!(debug_assertions) {
-                RowPlan::interpreted::<F, V, B, I, O>()
-            } else {
-                RowPlan::compiled::<F, V, B, I, O>()
-            }
-        }
+        #[cfg(debug_assertions)]
+        return Self::interpreted::<F, V, B, I, O>();
+        #[cfg(not(debug_assertions))]
+        return Self::compiled::<F, V, B, I, O>();
     }
 
     /// The plan of a formula of which nothing is compiled: its scalar function is a
@@ -166,19 +164,20 @@ impl RowPlan {
 
     /// The plan of a formula whose scalar function is compiled. A [specialised](RowFormula::SPECIALISED) one
     /// also has kernels of its own, which are faster for narrow rows and take seconds to compile.
-    pub const fn compiled<F, const V: usize, const B: usize, const I: usize, const O: usize>() -> &'static Self
+    pub const fn compiled<F, const V: usize, const B: usize, const I: usize, const O: usize>()
+    -> &'static RowPlan
     where
         F: RowFormula<V, B, I, O>,
     {
         const {
-            let function = Some(ScalarFunction::new::<F, V, B, I, O>());
-            if F::SPECIALISED {
+            let kernels = if F::SPECIALISED {
                 let f32 = Some(RowKernel::<f32>::new::<F, V, B, I, O>());
                 let f64 = Some(RowKernel::<f64>::new::<F, V, B, I, O>());
-                &RowPlan::new::<F, V, B, I, O>(function, Compiled(Each { f32, f64 }))
+                Compiled(Each { f32, f64 })
             } else {
-                &RowPlan::new::<F, V, B, I, O>(function, NO_KERNELS)
-            }
+                NO_KERNELS
+            };
+            &RowPlan::new::<F, V, B, I, O>(Some(ScalarFunction::new::<F, V, B, I, O>()), kernels)
         }
     }
 
