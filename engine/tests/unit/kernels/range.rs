@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use cotangent_engine::{
-    Device, Float, Row, Rows, Scalar, Sparsity, Tape, Tensor, Var, Weights, norm, row_formula,
-    softmax_in_place,
+    Device, Float, Row, Rows, Sparsity, Tape, Tensor, Var, Weights, norm, row_formula, softmax_in_place,
 };
 
 use super::gram::{By, COMPILED, INTERPRETED, SPECIALISED};
@@ -113,6 +112,12 @@ row_formula! {
     dd = Dot(0, 0), extreme = Extreme(0) => norm(dd, extreme)
 }
 
+/// The distances of rows from 0, and the gradient of their sum, with the formula run in one of its ways.
+fn lengths<const WAY: u8>(x: &Tensor<f64>) -> (Vec<f64>, Vec<f64>) {
+    let zero = Tensor::zeros(x.shape().clone());
+    differentiated(x, |x| Var::scalar(By::<_, WAY>(Distance), [&x, &x.tape().constant(&zero)], []))
+}
+
 /// Distances beyond the range of squares stand beside others: each has its digits and its gradient, in
 /// every way of running a formula. Second derivatives would need the squares: they are NaN.
 #[test]
@@ -125,17 +130,9 @@ fn distances_of_any_size_side_by_side() {
             _ => 0.0,
         });
         let zero = Tensor::zeros([units.len(), width]);
-        let interpreted = By::<_, INTERPRETED>(Distance);
-        let interpreted =
-            differentiated(&x, |x| Var::scalar(interpreted, [&x, &x.tape().constant(&zero)], []));
-        let compiled = By::<_, COMPILED>(Distance);
-        let compiled = differentiated(&x, |x| Var::scalar(compiled, [&x, &x.tape().constant(&zero)], []));
-        let specialised = By::<_, SPECIALISED>(Distance);
-        let specialised =
-            differentiated(&x, |x| Var::scalar(specialised, [&x, &x.tape().constant(&zero)], []));
-        assert_eq!(interpreted, compiled);
-        assert_eq!(specialised, compiled);
-        let (y, dx) = compiled;
+        let (y, dx) = lengths::<COMPILED>(&x);
+        assert_eq!(lengths::<INTERPRETED>(&x), (y.clone(), dx.clone()));
+        assert_eq!(lengths::<SPECIALISED>(&x), (y.clone(), dx.clone()));
         for (i, unit) in units.into_iter().enumerate() {
             let want = 5.0 * unit;
             assert!((y[i] - want).abs() <= 4.0 * f64::EPSILON * want, "{width}, {unit:e}: {}", y[i]);
